@@ -60,6 +60,10 @@ func (r *EventReader) Next() (Event, error) {
 			}
 			return Event{}, err
 		}
+		if !r.began {
+			r.began = true
+			line = bytes.TrimPrefix(line, utf8BOM)
+		}
 		if len(line) > 0 {
 			if err := r.field(line); err != nil {
 				return Event{}, err
@@ -170,7 +174,10 @@ func (r *EventReader) keep(piece []byte) error {
 // fill reads more. A reader may return bytes together with an error: the bytes count
 // first.
 func (r *EventReader) fill() error {
-	for r.failed == nil {
+	for idle := 0; r.failed == nil; idle++ {
+		if idle == 100 {
+			return io.ErrNoProgress
+		}
 		n, err := r.r.Read(r.filled)
 		r.buf, r.failed = r.filled[:n], err
 		if n == 0 {
@@ -179,13 +186,7 @@ func (r *EventReader) fill() error {
 		if n == len(r.filled) && n < 64<<10 { // a large message comes in fewer pieces
 			r.filled = make([]byte, 4*n)
 		}
-		if !r.began {
-			r.began = true
-			r.buf = bytes.TrimPrefix(r.buf, utf8BOM)
-		}
-		if len(r.buf) > 0 {
-			return nil
-		}
+		return nil
 	}
 	return r.failed
 }
