@@ -38,6 +38,9 @@ func (s *Server) newCall(ctx context.Context, r Received, out output) *Call {
 
 func (c *Call) key() string { return c.Session + " " + string(c.ID) }
 
+// Usual gives the answer that the server would have given without a handler of the test's.
+func (c *Call) Usual() { c.server.usual(c) }
+
 // Context ends when the client cancels the call or leaves.
 func (c *Call) Context() context.Context { return c.ctx }
 
