@@ -127,8 +127,8 @@ func (c *calls) remove(k *call) {
 	}
 }
 
-// fail ends every call with err, and every later one with NotSent. Only the first fail
-// counts.
+// fail ends every call that runs because of err, its outcome unknown; a later one is
+// NotSent. Only the first fail counts.
 func (c *calls) fail(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,9 +139,9 @@ func (c *calls) fail(err error) {
 	for _, k := range c.open {
 		c.remove(k)
 		if k.abort != nil {
-			k.abort(err)
+			k.abort(unknownOutcome(err))
 		} else {
-			k.done <- answer{err: err}
+			k.done <- answer{err: unknownOutcome(err)}
 		}
 	}
 	for a := range c.asks {
