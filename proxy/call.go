@@ -1,0 +1,276 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mainstem-mcp/mainstem/catalog"
+	"github.com/mainstem-mcp/mainstem/catalog/listing"
+	"github.com/mainstem-mcp/mainstem/catalog/result"
+	"github.com/mainstem-mcp/mainstem/jsonrpc"
+	"github.com/mainstem-mcp/mainstem/observe"
+	"github.com/mainstem-mcp/mainstem/protocol"
+	"github.com/mainstem-mcp/mainstem/upstream"
+	"github.com/mainstem-mcp/mainstem/upstream/transport"
+)
+
+// Members of a tools/call by which we route and permit, or which we change.
+const (
+	callName = iota
+	callArguments
+	callMeta
+	callMembers
+)
+
+var (
+	callNames = []string{callName: "name", callArguments: "arguments", callMeta: "_meta"}
+	metaNames = []string{protocol.MetaProgressToken, protocol.MetaVersion, protocol.MetaClientInfo, protocol.MetaClientCapabilities, protocol.MetaLogLevel}
+)
+
+// A call is one tools/call on its way.
+type call struct {
+	r       Request
+	entry   catalog.Entry
+	members [callMembers]jsonrpc.Member
+	level   int // lowest log level that the client wants; above all: none
+	note    observe.Call
+}
+
+// callTool forwards a tools/call and brings back the answer.
+func (p *Proxy) callTool(ctx context.Context, r Request, s Stream) (jsonrpc.Reply, error) {
+	c := call{r: r, note: observe.Call{Caller: r.Caller.Name, Era: r.era().String(), BytesIn: len(r.Message.Params)}}
+	begun := time.Now()
+	reply, err := p.call(ctx, &c, s)
+	c.note.Duration, c.note.BytesOut = time.Since(begun), len(reply.Result)+len(reply.Error)
+	if ctx.Err() != nil {
+		c.note.Outcome = observe.Cancelled
+	}
+	p.observe.Call(c.note)
+	return reply, err
+}
+
+func (p *Proxy) call(ctx context.Context, c *call, s Stream) (jsonrpc.Reply, error) {
+	c.note.Outcome = observe.Refused
+	if err := c.read(); err != nil {
+		return jsonrpc.Reply{}, err
+	}
+	if err := p.find(ctx, c); err != nil {
+		return jsonrpc.Reply{}, err
+	}
+	if err := c.checkHeaders(); err != nil {
+		return jsonrpc.Reply{}, err
+	}
+	sess, err := p.open(ctx, c)
+	if err != nil {
+		return p.failed(ctx, c, err)
+	}
+	if len(c.entry.Raw) > 0 {
+		ctx = transport.WithHeaders(ctx, c.paramHeaders())
+	}
+	reply, err := sess.Call(ctx, protocol.CallTool, c.params(sess), sink{s, c.level})
+	if err != nil {
+		return p.failed(ctx, c, err)
+	}
+	if reply.Error != nil {
+		return c.relayError(reply)
+	}
+	return p.normalize(ctx, c, sess, reply)
+}
+
+// read finds the members that matter and proves that there is one of each.
+func (c *call) read() error {
+	params := c.r.Message.Params
+	if err := jsonrpc.Pick(params, callNames, c.members[:]); err != nil {
+		return err
+	}
+	name, ok := jsonrpc.Unquote(c.members[callName].Value)
+	if !ok {
+		return invalidParams("tools/call: name must be a string")
+	}
+	c.note.Tool = name
+	args := c.members[callArguments].Value
+	if args != nil && !jsonrpc.IsNull(args) && !jsonrpc.IsObject(args) {
+		return invalidParams("tools/call: arguments must be an object")
+	}
+	return c.readMeta()
+}
+
+func (c *call) readMeta() error {
+	var m [5]jsonrpc.Member
+	meta := c.members[callMeta].Value
+	if meta != nil && !jsonrpc.IsObject(meta) {
+		return invalidParams("tools/call: _meta must be an object")
+	}
+	if err := jsonrpc.Pick(meta, metaNames, m[:]); err != nil {
+		return err
+	}
+	if t := m[0].Value; t != nil && !jsonrpc.IsString(t) && !isNumber(t) {
+		return invalidParams("tools/call: progressToken must be a string or a number")
+	}
+	level := c.r.Session.Level()
+	if c.r.era() == protocol.Modern {
+		if level, _ = jsonrpc.Unquote(m[4].Value); protocol.Level(level) < 0 {
+			c.level = noLevel
+			return nil
+		}
+	}
+	c.level = protocol.Level(level) // -1 if the client never set one: everything
+	return nil
+}
+
+func isNumber(value json.RawMessage) bool {
+	return len(value) > 0 && (value[0] == '-' || value[0] >= '0' && value[0] <= '9')
+}
+
+// find looks the tool up. What is not in the caller's catalog is unknown, and its
+// server hears nothing of it.
+func (p *Proxy) find(ctx context.Context, c *call) error {
+	name := c.note.Tool
+	e, ok := view(p.Catalog(), c.r.Endpoint).Find(listing.Tools, name)
+	if !ok {
+		p.await(ctx, c.r.Endpoint)
+		e, ok = view(p.Catalog(), c.r.Endpoint).Find(listing.Tools, name)
+	}
+	if !ok {
+		c.note.Outcome = observe.UnknownTool
+		return invalidParams("Unknown tool: " + name)
+	}
+	c.entry = e
+	c.note.Server, c.note.Tool = e.Ref.Server, e.Ref.Raw
+	return nil
+}
+
+// params notes what the server is to read differently: its own name of the tool, its
+// own names of arguments, {} for none.
+func (c *call) params(sess *upstream.Session) jsonrpc.Params {
+	p := jsonrpc.NewParams(c.r.Message.Params)
+	name, args := c.members[callName], c.members[callArguments]
+	p.Replace(name.At, name.End(), c.entry.Quoted)
+	switch {
+	case args.Value == nil:
+		p.Add(callNames[callArguments], []byte("{}"))
+	case jsonrpc.IsNull(args.Value):
+		p.Replace(args.At, args.End(), []byte("{}"))
+	case !c.entry.Keys.Empty():
+		for _, e := range c.entry.Keys.Restore(args.Value) {
+			p.Replace(args.At+e.Start, args.At+e.End, e.With)
+		}
+	}
+	if c.r.era() == protocol.Legacy && c.level >= 0 && sess.Era() == protocol.Modern {
+		p.SetMeta(protocol.MetaLogLevel, jsonrpc.AppendQuote(nil, c.r.Session.Level()))
+	}
+	return p
+}
+
+// relayError passes a server's error on as it is, but for codes that the client's
+// version does not know (2026-07-28, basic, error codes).
+func (c *call) relayError(reply jsonrpc.Reply) (jsonrpc.Reply, error) {
+	c.note.Outcome = observe.ProtocolError
+	code := jsonrpc.Get(reply.Error, "code")
+	if !jsonrpc.IsObject(reply.Error) || !isNumber(code) || !jsonrpc.IsString(jsonrpc.Get(reply.Error, "message")) {
+		reply.Release()
+		c.note.Outcome = observe.BadMessage
+		return c.failure(c.entry.Ref.Server + ": its error is malformed: neither code nor message can be read")
+	}
+	if c.r.era() == protocol.Modern && string(code) == fmt.Sprint(protocol.CodeResourceNotFound) {
+		return reply, c.recode(&reply, protocol.CodeInvalidParams)
+	}
+	return reply, nil
+}
+
+// recode gives an error another code and leaves the rest.
+func (c *call) recode(reply *jsonrpc.Reply, code int) error {
+	for m := range jsonrpc.Members(reply.Error) {
+		if m.Is("code") {
+			out := fmt.Appendf(nil, "%s%d%s", reply.Error[:m.At], code, reply.Error[m.End():])
+			reply.Error = out
+			return nil
+		}
+	}
+	return nil
+}
+
+// normalize makes of the server's result what the client gets.
+func (p *Proxy) normalize(_ context.Context, c *call, sess *upstream.Session, reply jsonrpc.Reply) (jsonrpc.Reply, error) {
+	if sess.Era() == protocol.Modern && c.r.era() == protocol.Legacy {
+		if kind, _ := jsonrpc.Unquote(jsonrpc.Get(reply.Result, "resultType")); kind != "" && kind != "complete" {
+			reply.Release()
+			c.note.Outcome = observe.BadMessage
+			return c.failure(fmt.Sprintf("%s: it answered with a result of the type %q, which this client cannot take", c.entry.Ref.Server, kind))
+		}
+	}
+	buf := jsonrpc.NewBuffer()
+	out, err := c.entry.Result.Normalize(buf.B, reply.Result, c.r.Session.Version(), p.info)
+	if err != nil {
+		buf.Release()
+		reply.Release()
+		c.note.Outcome = observe.BadMessage
+		return c.failure(err.Error())
+	}
+	c.note.Outcome = observe.OK
+	if string(jsonrpc.Get(out, "isError")) == "true" {
+		c.note.Outcome = observe.ToolFailed
+	}
+	if sameBytes(out, reply.Result) {
+		buf.Release()
+		return reply, nil
+	}
+	reply.Release()
+	buf.B = out
+	return jsonrpc.NewReply(jsonrpc.Message{Result: out}, buf), nil
+}
+
+func sameBytes(a, b []byte) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
+
+// failed turns what went wrong on the way into a result that the model can read.
+func (p *Proxy) failed(ctx context.Context, c *call, err error) (jsonrpc.Reply, error) {
+	if ctx.Err() != nil {
+		return jsonrpc.Reply{}, context.Cause(ctx)
+	}
+	var e *upstream.Error
+	if !errors.As(err, &e) {
+		c.note.Outcome = observe.Other
+		return c.failure(c.entry.Ref.Server + ": " + err.Error())
+	}
+	c.note.Outcome = outcomes[e.Kind]
+	p.log.Debug().Str("upstream", e.Server).Str("tool", c.entry.Ref.Raw).Err(e.Err).Msg(e.Text)
+	return c.failure(e.Text)
+}
+
+var outcomes = map[string]observe.Outcome{
+	upstream.Unreachable: observe.Unreachable, upstream.Timeout: observe.Timeout, upstream.Auth: observe.Auth, upstream.TooLarge: observe.TooLarge,
+	upstream.UnknownOutcome: observe.UnknownOutcome, upstream.BadMessage: observe.BadMessage, upstream.Other: observe.Other,
+}
+
+// failure is a result with isError that says what happened.
+func (c *call) failure(text string) (jsonrpc.Reply, error) {
+	out := result.Failure(text)
+	if c.r.era() == protocol.Modern {
+		out = append(out[:len(out)-1], `,"resultType":"complete"}`...)
+	}
+	return jsonrpc.Reply{Result: out}, nil
+}
+
+// noLevel is above every log level.
+const noLevel = 100
+
+// A sink takes what the server says during a call, less the log messages that the
+// client does not want.
+type sink struct {
+	Stream
+	level int
+}
+
+// Notify passes a notification on.
+func (s sink) Notify(method string, params json.RawMessage) {
+	if method == protocol.LogMessage && s.level >= 0 {
+		level, _ := jsonrpc.Unquote(jsonrpc.Get(params, "level"))
+		if protocol.Level(level) < s.level {
+			return
+		}
+	}
+	s.Stream.Notify(method, params)
+}

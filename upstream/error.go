@@ -1,0 +1,91 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mainstem-mcp/mainstem/upstream/transport"
+)
+
+// Kinds of failure.
+const (
+	Unreachable    = "unreachable"     // it cannot have heard us
+	Timeout        = "timeout"         // no word for too long
+	Auth           = "auth"            // a sign-in is needed
+	TooLarge       = "too_large"       // it answered more than we take
+	UnknownOutcome = "unknown_outcome" // it may or may not have run
+	BadMessage     = "bad_message"     // it answered what is no answer
+	Other          = "other"
+)
+
+// An Error is why a server could not be asked.
+type Error struct {
+	Server string
+	Kind   string
+	Text   string // fit for a stranger: starts with the server's name, holds no secret
+	Err    error  // for the log
+}
+
+func (e *Error) Error() string { return e.Text }
+
+// Unwrap returns the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+var (
+	errTimeout = errors.New("timeout")
+	errMaxCall = errors.New("the call took too long")
+)
+
+// fail makes an *Error of whatever went wrong. Only context.Canceled stays as it is:
+// nobody wants to hear about that.
+func (u *Upstream) fail(err error) error {
+	var e *Error
+	if errors.As(err, &e) {
+		return e
+	}
+	kind, text := u.explain(err)
+	return &Error{Server: u.server.Name, Kind: kind, Text: u.server.Name + ": " + text, Err: err}
+}
+
+func (u *Upstream) explain(err error) (kind, text string) {
+	var (
+		login  *transport.LoginError
+		large  *transport.TooLarge
+		unsent *transport.NotSent
+		gone   *transport.SessionGone
+		status *transport.StatusError
+	)
+	switch {
+	case errors.As(err, &login):
+		return Auth, u.signIn(login.Status)
+	case errors.Is(err, errTimeout), errors.Is(err, context.DeadlineExceeded):
+		return Timeout, fmt.Sprintf("timeout: no word from the server for %v", u.server.Timeout)
+	case errors.Is(err, errMaxCall):
+		return Timeout, fmt.Sprintf("timeout: the call took longer than %v (limits.max_call_duration)", u.o.MaxCallDuration)
+	case errors.As(err, &large):
+		return TooLarge, fmt.Sprintf("the answer exceeds the limit of %d bytes (max_response_bytes)", large.Limit)
+	case errors.As(err, &unsent):
+		return Unreachable, "unreachable: " + unsent.Error()
+	case errors.As(err, &gone):
+		return UnknownOutcome, "the session ended again right after a new one was made: " + gone.Error()
+	case errors.As(err, &status) && status.Status >= 500:
+		return UnknownOutcome, "the outcome is unknown: " + status.Error()
+	case errors.As(err, &status):
+		return BadMessage, status.Error()
+	case errors.Is(err, errClosed):
+		return Unreachable, err.Error()
+	}
+	return UnknownOutcome, err.Error()
+}
+
+func (u *Upstream) signIn(status int) string {
+	name := u.server.Name
+	if u.server.Auth.Type == "oauth" {
+		return fmt.Sprintf("a sign-in is needed (HTTP %d): run `mainstem login %s`", status, name)
+	}
+	if u.server.Auth.Type == "" || u.server.Auth.Type == "none" {
+		return fmt.Sprintf("a sign-in is needed (HTTP %d): configure `auth` for it, for OAuth `auth: {type: oauth}` and then `mainstem login %s`", status, name)
+	}
+	return fmt.Sprintf("the credential was refused (HTTP %d): check the one configured for it, or use `auth: {type: oauth}` and `mainstem login %s`", status, name)
+}
