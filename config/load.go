@@ -36,6 +36,9 @@ func Load(paths []string, env func(string) (string, bool)) (*Config, error) {
 	if len(l.report.errors) > 0 {
 		return nil, l.report.sorted(append(l.report.errors, l.report.warnings...))
 	}
+	if len(c.Servers) == 0 {
+		l.report.warn(l.first, 1, "mcpServers", "no server is configured (add one)")
+	}
 	c.Warnings = l.report.sorted(l.report.warnings)
 	return c, nil
 }
@@ -133,9 +136,6 @@ func (l *loader) config() *Config {
 		}
 		byName[s.Name] = s
 		c.Servers = append(c.Servers, s)
-	}
-	if len(l.servers) == 0 {
-		l.report.warn(l.first, 1, "mcpServers", "no server is configured (add one)")
 	}
 	for name := range l.literals {
 		if othersCanRead(name) {

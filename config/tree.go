@@ -56,10 +56,11 @@ type file struct {
 	report *report
 
 	nodes int                 // counted against maxNodes
-	open  map[*yaml.Node]bool // aliases that are being resolved
+	open  map[*yaml.Node]bool // lists and mappings around the one being read
 }
 
-var errTooMuch = errors.New("too much")
+// errUnfit ends the reading of a tree that has no end or is too large.
+var errUnfit = errors.New("unfit")
 
 // parse returns the tree of data; nil if there is none or it could not be read.
 func (f *file) parse(data []byte) *node {
@@ -128,39 +129,44 @@ func (f *file) syntax(err error) {
 	f.report.error(f.name, load.Mark.Line, "", "no YAML: "+what)
 }
 
-// build copies n without aliases. Its only error is errTooMuch, already reported.
+// build copies n without aliases. Its only error is errUnfit, already reported.
 func (f *file) build(n *yaml.Node, path string, depth int) (*node, error) {
 	if f.nodes++; f.nodes > maxNodes || depth > maxDepth {
 		f.report.error(f.name, n.Line, path, fmt.Sprintf("too large (at most %d values with aliases written out, %d levels)", maxNodes, maxDepth))
-		return nil, errTooMuch
+		return nil, errUnfit
 	}
-	switch n.Kind {
-	case yaml.AliasNode:
-		return f.alias(n, path, depth)
-	case yaml.SequenceNode:
-		out := &node{kind: list, line: n.Line}
-		for i, item := range n.Content {
-			value, err := f.build(item, fmt.Sprintf("%s[%d]", path, i), depth+1)
-			if err != nil {
-				return nil, err
-			}
-			out.items = append(out.items, value)
+	tag := n.ShortTag()
+	switch {
+	case n.Kind == yaml.AliasNode:
+		if n.Alias == nil || f.open[n.Alias] {
+			f.report.error(f.name, n.Line, path, fmt.Sprintf("alias *%s refers to itself", clip(n.Value)))
+			return nil, errUnfit
 		}
-		return out, nil
-	case yaml.MappingNode:
+		return f.build(n.Alias, path, depth+1)
+	case n.Kind == yaml.ScalarNode:
+		return &node{kind: kindOf(tag), line: n.Line, scalar: n.Value}, nil
+	case n.Kind == yaml.SequenceNode && tag == "!!seq":
+		f.open[n] = true
+		defer delete(f.open, n)
+		return f.list(n, path, depth)
+	case n.Kind == yaml.MappingNode && tag == "!!map":
+		f.open[n] = true
+		defer delete(f.open, n)
 		return f.mapping(n, path, depth)
 	}
-	return &node{kind: kindOf(n), line: n.Line, scalar: n.Value}, nil
+	return &node{kind: strange, line: n.Line}, nil
 }
 
-func (f *file) alias(n *yaml.Node, path string, depth int) (*node, error) {
-	if n.Alias == nil || f.open[n.Alias] {
-		f.report.error(f.name, n.Line, path, fmt.Sprintf("alias *%s refers to itself", n.Value))
-		return nil, errTooMuch
+func (f *file) list(n *yaml.Node, path string, depth int) (*node, error) {
+	out := &node{kind: list, line: n.Line}
+	for i, item := range n.Content {
+		value, err := f.build(item, fmt.Sprintf("%s[%d]", path, i), depth+1)
+		if err != nil {
+			return nil, err
+		}
+		out.items = append(out.items, value)
 	}
-	f.open[n.Alias] = true
-	defer delete(f.open, n.Alias)
-	return f.build(n.Alias, path, depth+1)
+	return out, nil
 }
 
 func (f *file) mapping(n *yaml.Node, path string, depth int) (*node, error) {
@@ -218,8 +224,8 @@ func (f *file) merge(out *node, at map[string]int, from *node, path string) {
 	}
 }
 
-func kindOf(n *yaml.Node) kind {
-	switch n.ShortTag() {
+func kindOf(tag string) kind {
+	switch tag {
 	case "!!null":
 		return null
 	case "!!str", "!!timestamp": // a date is a text here: protocol_version: 2026-07-28
