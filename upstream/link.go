@@ -35,6 +35,10 @@ type link struct {
 	tools         bool            // it declared tools
 	listens       bool            // it declared that it tells of changed lists
 	stop          context.CancelFunc
+
+	// guarded by the session's mutex
+	users   int
+	retired bool // to be closed when nobody uses it any more
 }
 
 func (l *link) close() error {

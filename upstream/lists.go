@@ -26,13 +26,15 @@ func (u *Upstream) fetch(ctx context.Context) (*listing.Listing, *link, error) {
 		}
 		fetched, err := u.fetchOn(ctx, l)
 		if err == nil {
+			u.house.release(l)
 			return fetched, l, nil
-		}
-		if ctx.Err() != nil {
-			return nil, nil, context.Cause(ctx)
 		}
 		dead := isClosed(l.conn.Done())
 		_ = u.house.lostLink(l, err)
+		u.house.release(l)
+		if ctx.Err() != nil {
+			return nil, nil, context.Cause(ctx)
+		}
 		if !again || !dead && !sessionGone(err) {
 			return nil, nil, err
 		}

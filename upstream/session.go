@@ -159,9 +159,12 @@ func (s *Session) Call(ctx context.Context, method string, p jsonrpc.Params, sin
 		limits.restart()
 		reply, err := l.conn.Call(limits.ctx, method, sent, limits)
 		if err == nil {
+			s.release(l)
 			return reply, nil
 		}
-		if s.lostLink(l, err) && again {
+		unsent := s.lostLink(l, err)
+		s.release(l)
+		if unsent && again {
 			continue
 		}
 		return jsonrpc.Reply{}, s.ended(ctx, err)
@@ -196,36 +199,47 @@ func (s *Session) lostLink(l *link, err error) bool {
 	return false
 }
 
-// drop closes a link, unless another caller did so before.
+// drop gives up a link, unless another caller did so before. Calls that are still on
+// it end by themselves; the last one closes it.
 func (s *Session) drop(l *link) {
 	s.mu.Lock()
-	mine := s.link == l
-	if mine {
+	if s.link == l {
 		s.link = nil
 	}
+	l.retired = true
 	s.mu.Unlock()
-	if mine {
-		_ = l.close()
-	}
 	if s.house {
 		s.u.wake()
+	}
+}
+
+// release ends one use of a link.
+func (s *Session) release(l *link) {
+	s.mu.Lock()
+	l.users--
+	last := l.retired && l.users == 0
+	s.mu.Unlock()
+	if last {
+		_ = l.close()
 	}
 }
 
 // restartPause keeps calls from starting a server that dies at once at full speed.
 const restartPause = time.Second
 
-// connected returns the link, connecting if there is none. One attempt serves all who
-// wait, and goes on when they leave.
+// connected returns the link for one use, connecting if there is none. One attempt
+// serves all who wait, and goes on when they leave. Each link is released after use.
 func (s *Session) connected(ctx context.Context) (*link, error) {
 	s.mu.Lock()
 	if l := s.link; l != nil {
 		if !isClosed(l.conn.Done()) {
+			l.users++
 			s.mu.Unlock()
 			return l, nil
 		}
-		s.link = nil
-		defer func() { _ = l.close() }()
+		l.users++ // so that release closes it
+		l.retired, s.link = true, nil
+		defer s.release(l)
 	}
 	o := s.opening
 	switch {
@@ -244,7 +258,13 @@ func (s *Session) connected(ctx context.Context) (*link, error) {
 	s.mu.Unlock()
 	select {
 	case <-o.done:
-		return o.link, o.err
+		if o.err != nil {
+			return nil, o.err
+		}
+		s.mu.Lock()
+		o.link.users++
+		s.mu.Unlock()
+		return o.link, nil
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}

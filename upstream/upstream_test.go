@@ -1,0 +1,404 @@
+package upstream_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/mainstem-mcp/mainstem/catalog/listing"
+	"github.com/mainstem-mcp/mainstem/config"
+	"github.com/mainstem-mcp/mainstem/dial"
+	"github.com/mainstem-mcp/mainstem/jsonrpc"
+	"github.com/mainstem-mcp/mainstem/state"
+	"github.com/mainstem-mcp/mainstem/test/fake"
+	"github.com/mainstem-mcp/mainstem/upstream"
+)
+
+func TestMain(m *testing.M) {
+	fake.Main()
+	os.Exit(m.Run())
+}
+
+// server is a configuration entry with the defaults of the file.
+func server(edit func(*config.Server)) *config.Server {
+	s := &config.Server{
+		Name: "srv", Enabled: true, Transport: config.Auto, ProtocolVersion: "auto", Timeout: 10 * time.Second,
+		MaxResponseBytes: 1 << 20, CacheTTL: time.Hour, Session: "auto", Hash: "h",
+	}
+	edit(s)
+	return s
+}
+
+func overHTTP(f *fake.Server) *config.Server {
+	return server(func(s *config.Server) { s.URL, s.ShownURL = f.URL, f.URL })
+}
+
+func overStdio(f *fake.Server) *config.Server {
+	return server(func(s *config.Server) {
+		s.Transport, s.Command, s.Args, s.HasArgs = config.Stdio, f.Command[0], f.Command[1:], true
+	})
+}
+
+func newSet(t *testing.T, store upstream.Store, servers ...*config.Server) *upstream.Set {
+	t.Helper()
+	set := upstream.NewSet(t.Context(), &config.Config{Servers: servers}, upstream.Options{
+		Version: "test", Log: zerolog.New(zerolog.NewTestWriter(t)), Store: store, Policy: dial.New(nil), Environ: os.Environ,
+	})
+	t.Cleanup(set.Close)
+	return set
+}
+
+func only(t *testing.T, s *config.Server) *upstream.Upstream {
+	t.Helper()
+	u, _ := newSet(t, nil, s).Get(s.Name)
+	return u
+}
+
+// run keeps the set running until the test ends.
+func run(t *testing.T, set *upstream.Set) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var done sync.WaitGroup
+	done.Go(func() { _ = set.Run(ctx) })
+	t.Cleanup(func() { cancel(); done.Wait() })
+}
+
+// until waits for a change after which ok holds.
+func until(t *testing.T, set *upstream.Set, what string, ok func() bool) {
+	t.Helper()
+	limit := time.After(20 * time.Second)
+	for !ok() {
+		select {
+		case <-set.Changed():
+		case <-limit:
+			t.Fatalf("never: %s", what)
+		}
+	}
+}
+
+func names(l *listing.Listing) []string {
+	var out []string
+	for _, item := range l.Items(listing.Tools) {
+		out = append(out, item.Name)
+	}
+	return out
+}
+
+// A client is a peer, and the sink of its calls.
+type client struct {
+	key   string
+	heard chan string
+}
+
+func newClient(key string) *client { return &client{key, make(chan string, 100)} }
+
+func (c *client) Key() string                   { return c.key }
+func (c *client) Capabilities() json.RawMessage { return json.RawMessage("{}") }
+func (c *client) Notify(method string, params json.RawMessage) {
+	c.heard <- method + " " + string(params)
+}
+func (c *client) Ask(_ context.Context, method string, _ json.RawMessage) (jsonrpc.Reply, error) {
+	return upstream.Refusal(method), nil
+}
+
+func (c *client) call(ctx context.Context, u *upstream.Upstream, params string) (string, error) {
+	s, err := u.Open(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	reply, err := s.Call(ctx, "tools/call", jsonrpc.NewParams(json.RawMessage(params)), c)
+	if err != nil {
+		return "", err
+	}
+	defer reply.Release()
+	return string(reply.Result) + string(reply.Error), nil
+}
+
+// answer makes a server that answers everything alike.
+func answer(status int, contentType, body string) func(http.ResponseWriter, *http.Request, []byte) bool {
+	return func(w http.ResponseWriter, _ *http.Request, _ []byte) bool {
+		w.Header().Set("Content-Type", contentType)
+		w.WriteHeader(status)
+		_, _ = w.Write([]byte(body))
+		return true
+	}
+}
+
+func kind(err error) string {
+	var e *upstream.Error
+	if !errors.As(err, &e) {
+		return fmt.Sprint(err)
+	}
+	return e.Kind
+}
+
+func TestEveryKindOfServerIsListed(t *testing.T) {
+	tools := fake.Options{Tools: fake.Tools("b", "a")}
+	modern, dual, odd := tools, tools, tools
+	modern.Modern, modern.NoHandshake, dual.Modern = true, true, true
+	odd.Versions = []string{"2024-11-05"}
+	for _, tt := range []struct {
+		name    string
+		s       *config.Server
+		version string
+	}{
+		{"legacy over HTTP", overHTTP(fake.HTTP(t, tools)), "2025-11-25"},
+		{"old version over HTTP", overHTTP(fake.HTTP(t, odd)), "2024-11-05"},
+		{"modern over HTTP", overHTTP(fake.HTTP(t, modern)), "2026-07-28"},
+		{"both eras over HTTP", overHTTP(fake.HTTP(t, dual)), "2026-07-28"},
+		{"legacy over SSE, found out", overHTTP(fake.SSE(t, "/messages?sid=%s", tools)), "2025-11-25"},
+		{"legacy over stdio", overStdio(fake.Stdio(t, tools)), "2025-11-25"},
+		{"modern over stdio", overStdio(fake.Stdio(t, modern)), "2026-07-28"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			u := only(t, tt.s)
+			report, err := u.Check(t.Context())
+			if err != nil || report.Version != tt.version || !slices.Equal(report.Tools, []string{"b", "a"}) {
+				t.Fatalf("%+v, %v", report, err)
+			}
+			if got, err := newClient("x").call(t.Context(), u, `{"name":"a","arguments":{"n":9007199254740993}}`); err != nil || !strings.Contains(got, "9007199254740993") {
+				t.Errorf("call: %s, %v", got, err)
+			}
+			if status := u.Status(); status.State != upstream.Healthy || status.Version != tt.version {
+				t.Errorf("status %+v", status)
+			}
+		})
+	}
+}
+
+func TestC73EveryPage(t *testing.T) {
+	var all []string
+	for i := range 150 {
+		all = append(all, fmt.Sprintf("t%03d", i))
+	}
+	u := only(t, overHTTP(fake.HTTP(t, fake.Options{Tools: fake.Tools(all...), PageSize: 50})))
+	if err := u.Refresh(t.Context()); err != nil || !slices.Equal(names(u.Listing()), all) {
+		t.Fatalf("%d tools, %v", len(names(u.Listing())), err)
+	}
+}
+
+func TestC74CursorThatNeverAdvances(t *testing.T) {
+	f := fake.HTTP(t, fake.Options{Handlers: map[string]fake.Handler{
+		"tools/list": func(c *fake.Call) { c.Result(`{"tools":[{"name":"a"}],"nextCursor":"same"}`) },
+	}})
+	u := only(t, overHTTP(f))
+	if err := u.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(f.Seen("tools/list")); n != 2 || len(u.Listing().Notes) != 1 {
+		t.Errorf("asked %d times, notes %q", n, u.Listing().Notes)
+	}
+}
+
+func TestC80M009SessionGone(t *testing.T) {
+	f := fake.HTTP(t, fake.Options{Tools: fake.Tools("a")})
+	u := only(t, overHTTP(f))
+	c := newClient("x")
+	if _, err := c.call(t.Context(), u, `{"name":"a"}`); err != nil {
+		t.Fatal(err)
+	}
+	f.ForgetSessions()
+	before := len(f.Seen("initialize"))
+	var calls sync.WaitGroup
+	for range 20 {
+		calls.Go(func() {
+			if _, err := c.call(t.Context(), u, `{"name":"a"}`); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	if n := len(f.Seen("initialize")) - before; n != 1 {
+		t.Errorf("%d new sessions for 20 calls, want 1", n)
+	}
+}
+
+func TestC184LostConnectionIsNotSentAgain(t *testing.T) {
+	f := fake.HTTP(t, fake.Options{Tools: fake.Tools("a"), Calls: map[string]fake.Handler{"a": func(c *fake.Call) { c.Drop() }}})
+	_, err := newClient("x").call(t.Context(), only(t, overHTTP(f)), `{"name":"a"}`)
+	if n := len(f.Calls("a")); n != 1 || kind(err) != upstream.UnknownOutcome || !strings.Contains(err.Error(), "srv: ") || !strings.Contains(err.Error(), "unknown") {
+		t.Errorf("ran %d times; %s: %v", n, kind(err), err)
+	}
+}
+
+func TestC143ProgressRestartsTheWait(t *testing.T) {
+	step := make(chan struct{})
+	f := fake.HTTP(t, fake.Options{Tools: fake.Tools("slow"), Calls: map[string]fake.Handler{"slow": func(c *fake.Call) {
+		for i := range 6 {
+			c.Sleep(200 * time.Millisecond)
+			c.Progress(i)
+		}
+		if string(c.Param("arguments", "end")) == "true" {
+			c.Text("done")
+			return
+		}
+		c.Hold(step)
+	}}})
+	s := overHTTP(f)
+	s.Timeout = time.Second
+	u := only(t, s)
+	if got, err := newClient("x").call(t.Context(), u, `{"name":"slow","arguments":{"end":true},"_meta":{"progressToken":"p1"}}`); err != nil || !strings.Contains(got, "done") {
+		t.Errorf("%s, %v", got, err)
+	}
+	c := newClient("y")
+	_, err := c.call(t.Context(), u, `{"name":"slow","_meta":{"progressToken":"p1"}}`)
+	if kind(err) != upstream.Timeout || !strings.HasPrefix(err.Error(), "srv: timeout") {
+		t.Errorf("%s: %v", kind(err), err)
+	}
+	if got := <-c.heard; !strings.Contains(got, `"progressToken":"p1"`) {
+		t.Errorf("heard %s", got)
+	}
+	f.Wait(t, "notifications/cancelled", 1)
+	close(step)
+}
+
+func TestFailuresHaveTheirKind(t *testing.T) {
+	gone := fake.HTTP(t, fake.Options{})
+	url := gone.URL
+	gone.Shut()
+	for _, tt := range []struct {
+		name string
+		s    *config.Server
+		kind string
+		text string
+	}{
+		{"refused", server(func(s *config.Server) { s.URL = url }), upstream.Unreachable, "srv: unreachable: "},
+		{"no such command", server(func(s *config.Server) { s.Transport, s.Command, s.HasArgs = config.Stdio, "nosuchcmd", true }), upstream.Unreachable, "nosuchcmd"},
+		{"unset variable", server(func(s *config.Server) { s.URL, s.Failed = url, "environment variable T is not set" }), upstream.Other, "srv: environment variable T is not set"},
+		{"page of a login", overHTTP(fake.HTTP(t, fake.Options{Intercept: answer(200, "text/html", "<html>hello")})), upstream.BadMessage, "text/html"},
+		{"401", overHTTP(fake.HTTP(t, fake.Options{Intercept: answer(401, "text/plain", "no")})), upstream.Auth, "mainstem login srv"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			u := only(t, tt.s)
+			err := u.Refresh(t.Context())
+			if kind(err) != tt.kind || !strings.Contains(err.Error(), tt.text) {
+				t.Errorf("%s: %v; want %s, %q", kind(err), err, tt.kind, tt.text)
+			}
+			if tt.kind == upstream.Auth && u.Status().State != upstream.NeedsLogin {
+				t.Errorf("state %s", u.Status().State)
+			}
+		})
+	}
+}
+
+func TestC168KilledChildComesBack(t *testing.T) {
+	f := fake.Stdio(t, fake.Options{Tools: fake.Tools("a")})
+	set := newSet(t, nil, overStdio(f))
+	run(t, set)
+	u, _ := set.Get("srv")
+	until(t, set, "listed", func() bool { return u.Status().State == upstream.Healthy })
+	f.Processes()[0].Kill()
+	until(t, set, "seen dead", func() bool { return u.Status().State == upstream.Degraded })
+	if names(u.Listing())[0] != "a" {
+		t.Error("its tools are no longer listed")
+	}
+	until(t, set, "back", func() bool { return u.Status().State == upstream.Healthy })
+	if n := len(f.Processes()); n != 2 {
+		t.Errorf("%d processes", n)
+	}
+}
+
+func TestC76ListChanged(t *testing.T) {
+	modern := fake.Options{Tools: fake.Tools("a"), Modern: true, NoHandshake: true}
+	for name, s := range map[string]*fake.Server{"legacy": fake.HTTP(t, fake.Options{Tools: fake.Tools("a")}), "modern": fake.HTTP(t, modern)} {
+		t.Run(name, func(t *testing.T) {
+			set := newSet(t, nil, overHTTP(s))
+			run(t, set)
+			u, _ := set.Get("srv")
+			until(t, set, "listed", func() bool { return u.Listing() != nil })
+			for s.Feeds() == 0 { // the stream that carries the news is opened after the list
+				runtime.Gosched()
+			}
+			s.SetTools(fake.Tools("a", "b")...)
+			for range 200 {
+				s.Announce()
+			}
+			until(t, set, "the new tool", func() bool { return len(names(u.Listing())) == 2 })
+			if n := len(s.Seen("tools/list")); n > 6 {
+				t.Errorf("asked %d times for 200 notifications", n)
+			}
+		})
+	}
+}
+
+func TestListsOutliveUs(t *testing.T) {
+	store, err := state.Open(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := fake.HTTP(t, fake.Options{Tools: fake.Tools("a")})
+	first, _ := newSet(t, store, overHTTP(f)).Get("srv")
+	if err := first.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.Shut()
+	u, _ := newSet(t, store, overHTTP(f)).Get("srv")
+	if l := u.Listing(); l == nil || names(l)[0] != "a" {
+		t.Fatalf("kept %+v", l)
+	}
+	if err := u.Refresh(t.Context()); kind(err) != upstream.Unreachable || u.Status().State != upstream.Degraded || u.Listing() == nil {
+		t.Errorf("%v, %+v", err, u.Status())
+	}
+	changed := overHTTP(f)
+	changed.Hash = "other"
+	if u, _ := newSet(t, store, changed).Get("srv"); u.Listing() != nil {
+		t.Error("a list of another configuration is used")
+	}
+}
+
+func TestOneRefreshHoweverManyAsk(t *testing.T) {
+	gate := make(chan struct{})
+	f := fake.HTTP(t, fake.Options{Tools: fake.Tools("a"), Handlers: map[string]fake.Handler{
+		"tools/list": func(c *fake.Call) { c.Hold(gate); c.Usual() },
+	}})
+	u := only(t, overHTTP(f))
+	var asking sync.WaitGroup
+	for range 10 {
+		asking.Go(func() {
+			if err := u.Refresh(t.Context()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	f.Wait(t, "tools/list", 1)
+	close(gate)
+	asking.Wait()
+	if n := len(f.Seen("tools/list")); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+}
+
+func TestSessionsPerPeer(t *testing.T) {
+	for _, tt := range []struct {
+		session string
+		want    int // sessions for two peers
+	}{{"auto", 2}, {"per_client", 2}, {"shared", 1}} {
+		f := fake.HTTP(t, fake.Options{Tools: fake.Tools("a")})
+		s := overHTTP(f)
+		s.Session = tt.session
+		u := only(t, s)
+		for _, key := range []string{"x", "y", "x"} {
+			if _, err := newClient(key).call(t.Context(), u, `{"name":"a"}`); err != nil {
+				t.Fatal(err)
+			}
+		}
+		ids := map[string]bool{}
+		for _, r := range f.Calls("a") {
+			ids[r.Session] = true
+		}
+		if len(ids) != tt.want {
+			t.Errorf("%s: %d sessions, want %d", tt.session, len(ids), tt.want)
+		}
+	}
+}
