@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -137,18 +136,10 @@ func TestC78Burst(t *testing.T) {
 
 func TestC78NotifiesOnEveryList(t *testing.T) {
 	t.Parallel()
-	var s *fake.Server
-	var mu sync.Mutex
 	s, m := behind(t, fake.Options{Tools: fake.Tools("a"), Handlers: map[string]fake.Handler{"tools/list": func(c *fake.Call) {
 		c.Usual()
-		mu.Lock()
-		defer mu.Unlock()
-		if s != nil {
-			s.Announce()
-		}
+		c.Server().Announce()
 	}}})
-	mu.Lock()
-	mu.Unlock() //nolint:staticcheck // only to have written s before the handler reads it
 	legacy(t, m).Names()
 	time.Sleep(3 * time.Second) // nothing announces that a loop does not go on
 	if n := len(s.Seen("tools/list")); n > 12 {

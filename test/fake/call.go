@@ -38,6 +38,9 @@ func (s *Server) newCall(ctx context.Context, r Received, out output) *Call {
 
 func (c *Call) key() string { return c.Session + " " + string(c.ID) }
 
+// Server returns the server that is called.
+func (c *Call) Server() *Server { return c.server }
+
 // Usual gives the answer that the server would have given without a handler of the test's.
 func (c *Call) Usual() { c.server.usual(c) }
 

@@ -29,6 +29,7 @@ type Mainstem struct {
 
 	t      testing.TB
 	home   string
+	judged bool // the test itself looks at how the process ends
 	cmd    *exec.Cmd
 	log    *log
 	exited chan struct{} // closed when the process is gone
@@ -161,9 +162,17 @@ func (m *Mainstem) WaitLog(texts ...string) string {
 // Signal sends a signal to the process alone.
 func (m *Mainstem) Signal(s syscall.Signal) { _ = m.cmd.Process.Signal(s) }
 
+// Kill ends the process in a way that it cannot prepare for.
+func (m *Mainstem) Kill() {
+	m.judged = true
+	_ = m.cmd.Process.Kill()
+	<-m.exited
+}
+
 // WaitExit waits for the end of the process and returns its exit code, and how long it took.
 func (m *Mainstem) WaitExit(within time.Duration) (int, time.Duration) {
 	m.t.Helper()
+	m.judged = true
 	start := time.Now()
 	select {
 	case <-m.exited:
@@ -184,20 +193,16 @@ func (m *Mainstem) Stop() int {
 
 // end stops the process and looks for what it left behind.
 func (m *Mainstem) end() {
+	m.Signal(syscall.SIGTERM)
 	select {
 	case <-m.exited:
-	default:
-		m.Signal(syscall.SIGTERM)
-		select {
-		case <-m.exited:
-			if m.code != 0 {
-				m.t.Errorf("mainstem serve ended with exit code %d", m.code)
-			}
-		case <-time.After(patience):
-			_ = m.cmd.Process.Kill()
-			<-m.exited
-			m.t.Errorf("mainstem serve did not end after SIGTERM")
-		}
+	case <-time.After(patience):
+		_ = m.cmd.Process.Kill()
+		<-m.exited
+		m.t.Errorf("mainstem serve did not end after SIGTERM")
+	}
+	if !m.judged && m.code != 0 {
+		m.t.Errorf("mainstem serve ended with exit code %d", m.code)
 	}
 	if left := m.Descendants(); len(left) > 0 {
 		m.t.Errorf("processes left behind: %v", left)
