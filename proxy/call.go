@@ -14,28 +14,23 @@ import (
 	"github.com/mainstem-mcp/mainstem/observe"
 	"github.com/mainstem-mcp/mainstem/protocol"
 	"github.com/mainstem-mcp/mainstem/upstream"
-	"github.com/mainstem-mcp/mainstem/upstream/transport"
 )
 
 // Members of a tools/call by which we route and permit, or which we change.
 const (
 	callName = iota
 	callArguments
-	callMeta
 	callMembers
 )
 
-var (
-	callNames = []string{callName: "name", callArguments: "arguments", callMeta: "_meta"}
-	metaNames = []string{protocol.MetaProgressToken, protocol.MetaVersion, protocol.MetaClientInfo, protocol.MetaClientCapabilities, protocol.MetaLogLevel}
-)
+var callNames = []string{callName: "name", callArguments: "arguments"}
 
 // A call is one tools/call on its way.
 type call struct {
 	r       Request
 	entry   catalog.Entry
 	members [callMembers]jsonrpc.Member
-	level   int // lowest log level that the client wants; above all: none
+	level   int // lowest log level that the client wants; -1: all
 	note    observe.Call
 }
 
@@ -68,7 +63,7 @@ func (p *Proxy) call(ctx context.Context, c *call, s Stream) (jsonrpc.Reply, err
 		return p.failed(ctx, c, err)
 	}
 	if len(c.entry.Raw) > 0 {
-		ctx = transport.WithHeaders(ctx, c.paramHeaders())
+		ctx = upstream.WithHeaders(ctx, c.paramHeaders())
 	}
 	reply, err := sess.Call(ctx, protocol.CallTool, c.params(sess), sink{s, c.level})
 	if err != nil {
@@ -95,29 +90,10 @@ func (c *call) read() error {
 	if args != nil && !jsonrpc.IsNull(args) && !jsonrpc.IsObject(args) {
 		return invalidParams("tools/call: arguments must be an object")
 	}
-	return c.readMeta()
-}
-
-func (c *call) readMeta() error {
-	var m [5]jsonrpc.Member
-	meta := c.members[callMeta].Value
-	if meta != nil && !jsonrpc.IsObject(meta) {
-		return invalidParams("tools/call: _meta must be an object")
+	c.level = protocol.Level(c.r.Session.Level()) // -1 if none was set
+	if c.level < 0 && c.r.era() == protocol.Modern {
+		c.level = noLevel
 	}
-	if err := jsonrpc.Pick(meta, metaNames, m[:]); err != nil {
-		return err
-	}
-	if t := m[0].Value; t != nil && !jsonrpc.IsString(t) && !isNumber(t) {
-		return invalidParams("tools/call: progressToken must be a string or a number")
-	}
-	level := c.r.Session.Level()
-	if c.r.era() == protocol.Modern {
-		if level, _ = jsonrpc.Unquote(m[4].Value); protocol.Level(level) < 0 {
-			c.level = noLevel
-			return nil
-		}
-	}
-	c.level = protocol.Level(level) // -1 if the client never set one: everything
 	return nil
 }
 

@@ -3,12 +3,10 @@ package proxy
 import (
 	"encoding/json"
 	"math/big"
-	"slices"
 
-	"github.com/mainstem-mcp/mainstem/catalog/schema"
 	"github.com/mainstem-mcp/mainstem/jsonrpc"
 	"github.com/mainstem-mcp/mainstem/protocol"
-	"github.com/mainstem-mcp/mainstem/upstream/transport"
+	"github.com/mainstem-mcp/mainstem/upstream"
 )
 
 // checkHeaders proves that the Mcp-Param-* headers of a modern client say what its
@@ -75,19 +73,21 @@ func headerText(value json.RawMessage) (string, bool) {
 
 // paramHeaders makes the headers that the server wants: which ones, says its own
 // schema; where the client put the arguments, says the one that we showed.
-func (c *call) paramHeaders() []transport.ParamHeader {
-	var out []transport.ParamHeader
+func (c *call) paramHeaders() []upstream.ParamHeader {
+	var out []upstream.ParamHeader
 	for _, h := range c.entry.Raw {
 		path := h.Path
-		if i := slices.IndexFunc(c.entry.Shown, func(s schema.Header) bool { return s.Name == h.Name }); i >= 0 {
-			path = c.entry.Shown[i].Path
+		for _, shown := range c.entry.Shown {
+			if shown.Name == h.Name {
+				path = shown.Path
+			}
 		}
 		value := at(c.members[callArguments].Value, path)
 		if value == nil || jsonrpc.IsNull(value) {
 			continue
 		}
 		if text, ok := headerText(value); ok {
-			out = append(out, transport.ParamHeader{Name: h.Name, Value: text})
+			out = append(out, upstream.ParamHeader{Name: h.Name, Value: text})
 		}
 	}
 	return out

@@ -6,13 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"time"
 
 	"github.com/mainstem-mcp/mainstem/config"
 	"github.com/mainstem-mcp/mainstem/jsonrpc"
 	"github.com/mainstem-mcp/mainstem/protocol"
-	"github.com/mainstem-mcp/mainstem/upstream/process"
 	"github.com/mainstem-mcp/mainstem/upstream/transport"
 )
 
@@ -124,7 +122,11 @@ func (u *Upstream) introduce(ctx context.Context, s *Session, way config.Transpo
 func (u *Upstream) dial(ctx context.Context, s *Session, way config.Transport) (Conn, error) {
 	switch way {
 	case config.Stdio:
-		return u.start(ctx, s)
+		conn, err := transport.Start(ctx, u.server, u.transport, s)
+		if err != nil {
+			return nil, err
+		}
+		return conn, nil
 	case config.SSE:
 		conn, err := u.http.OpenSSE(ctx, s)
 		if err != nil {
@@ -133,45 +135,6 @@ func (u *Upstream) dial(ctx context.Context, s *Session, way config.Transport) (
 		return conn, nil
 	}
 	return u.http.Open(s, s.house), nil
-}
-
-func (u *Upstream) start(ctx context.Context, s *Session) (Conn, error) {
-	var declared []string
-	for _, v := range u.server.Env {
-		declared = append(declared, v.Name+"="+v.Value.Reveal())
-	}
-	conn, err := transport.StartStdio(ctx, transport.StdioOptions{
-		Command: process.Command{
-			Argv: process.Argv(u.server.Command, u.server.Args, u.server.HasArgs),
-			Env:  process.Environment(declared, u.server.InheritEnv, u.o.Environ()),
-			Dir:  u.server.Cwd,
-			Stderr: func(line string) {
-				u.log.Info().Str("line", line).Msg("upstream stderr")
-			},
-		},
-		MaxMessage: u.server.MaxResponseBytes,
-		Log:        u.log,
-	}, s)
-	if err != nil {
-		return nil, &transport.NotSent{Err: err}
-	}
-	return conn, nil
-}
-
-// newHTTP sets up the way to a server over HTTP. Credentials are headers like any
-// other until they have to be fetched and renewed.
-func (u *Upstream) newHTTP() *transport.HTTP {
-	header := http.Header{}
-	for _, h := range u.server.Headers {
-		header.Set(h.Name, h.Value.Reveal())
-	}
-	if a := u.server.Auth; a.Type == config.AuthHeader && !a.Credential.IsZero() {
-		header.Set(a.Header, a.Credential.Reveal())
-	}
-	return transport.NewHTTP(transport.HTTPOptions{
-		URL: u.server.URL, Header: header, MaxMessage: u.server.MaxResponseBytes,
-		Policy: u.o.Policy, UserAgent: protocol.Name + "/" + u.o.Version, Log: u.log,
-	})
 }
 
 var errDiedOfProbe = errors.New("the process ended when it was probed")

@@ -340,6 +340,14 @@ func Refusal(method string) jsonrpc.Reply {
 	return jsonrpc.Reply{Error: protocol.ErrorObject(protocol.CodeMethodNotFound, "Method not found: "+method, nil)}
 }
 
+// A ParamHeader repeats an argument of a call in a header, as its x-mcp-header asks.
+type ParamHeader = transport.ParamHeader
+
+// WithHeaders gives a Call headers of that kind. Only a modern server gets them.
+func WithHeaders(ctx context.Context, headers []ParamHeader) context.Context {
+	return transport.WithHeaders(ctx, headers)
+}
+
 // address makes params ready for the link's era: a modern server wants to know with
 // each request who asks, a legacy one knows from initialize.
 func (l *link) address(p *jsonrpc.Params, capabilities json.RawMessage) {

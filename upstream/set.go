@@ -9,7 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/mainstem-mcp/mainstem/config"
-	"github.com/mainstem-mcp/mainstem/dial"
+	"github.com/mainstem-mcp/mainstem/upstream/transport"
 )
 
 // A Store keeps small values between runs.
@@ -22,12 +22,11 @@ type Store interface {
 type Options struct {
 	Version         string // ours, for User-Agent and clientInfo
 	Log             zerolog.Logger
-	Store           Store           // nil: nothing is kept
-	Policy          *dial.Policy    // which addresses may be reached
-	Environ         func() []string // our own environment, from which children get a part
-	ListTimeout     time.Duration   // to connect and list; 0: 60 s
-	MaxCallDuration time.Duration   // a call's whole duration; 0: 15 min
-	MaxProcesses    int             // children of per_client sessions; 0: 64
+	Store           Store             // nil: nothing is kept
+	Transport       transport.Options // its Policy and Environ; the rest is set here
+	ListTimeout     time.Duration     // to connect and list; 0: 60 s
+	MaxCallDuration time.Duration     // a call's whole duration; 0: 15 min
+	MaxProcesses    int               // children of per_client sessions; 0: 64
 }
 
 // A Set is all configured servers.

@@ -64,9 +64,11 @@ func newUpstream(server *config.Server, o Options, processes *atomic.Int64, chan
 		poke: make(chan struct{}, 1), done: make(chan struct{}), settled: make(chan struct{}),
 		peers: map[string]*Session{}, unsettled: true,
 	}
+	u.transport = o.Transport
+	u.transport.UserAgent, u.transport.Log = protocol.Name+"/"+o.Version, u.log
 	u.status = Status{State: Connecting}
 	if server.Transport != config.Stdio {
-		u.http = u.newHTTP()
+		u.http = transport.Reach(server, u.transport)
 	}
 	u.house = &Session{u: u, house: true}
 	switch {

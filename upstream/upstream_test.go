@@ -23,6 +23,7 @@ import (
 	"github.com/mainstem-mcp/mainstem/state"
 	"github.com/mainstem-mcp/mainstem/test/fake"
 	"github.com/mainstem-mcp/mainstem/upstream"
+	"github.com/mainstem-mcp/mainstem/upstream/transport"
 )
 
 func TestMain(m *testing.M) {
@@ -53,7 +54,7 @@ func overStdio(f *fake.Server) *config.Server {
 func newSet(t *testing.T, store upstream.Store, servers ...*config.Server) *upstream.Set {
 	t.Helper()
 	set := upstream.NewSet(t.Context(), &config.Config{Servers: servers}, upstream.Options{
-		Version: "test", Log: zerolog.New(zerolog.NewTestWriter(t)), Store: store, Policy: dial.New(nil), Environ: os.Environ,
+		Version: "test", Log: zerolog.New(zerolog.NewTestWriter(t)), Store: store, Transport: transport.Options{Policy: dial.New(nil), Environ: os.Environ},
 	})
 	t.Cleanup(set.Close)
 	return set
