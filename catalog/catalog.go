@@ -76,7 +76,7 @@ func Build(prev *Catalog, cfg *config.Config, info json.RawMessage, sources []So
 		if s.Listing == nil || !s.Server.Enabled {
 			continue
 		}
-		p := c.part(prev, s)
+		p := c.part(prev, cfg.Naming, s)
 		c.servers[s.Server.Name] = p
 		parts = append(parts, p)
 		names = append(names, p.named())
@@ -87,7 +87,7 @@ func Build(prev *Catalog, cfg *config.Config, info json.RawMessage, sources []So
 }
 
 // part prepares one server's tools, or takes them from the catalog before.
-func (c *Catalog) part(prev *Catalog, s Source) *part {
+func (c *Catalog) part(prev *Catalog, names naming.Options, s Source) *part {
 	if prev != nil {
 		if p := prev.servers[s.Server.Name]; p != nil && p.hash == s.Listing.Hash() && p.settings == s.Server.Hash && p.private == s.Listing.Private {
 			return p
@@ -114,15 +114,11 @@ func (c *Catalog) part(prev *Catalog, s Source) *part {
 	byName := func(a, b prepared) int { return strings.Compare(a.raw, b.raw) }
 	slices.SortFunc(p.tools, byName)
 	slices.SortFunc(p.filtered, byName)
-	bare := naming.Defaults()
-	bare.Mode, bare.MaxLength = "never", soloLength
+	bare := names
+	bare.Mode = naming.Never
 	p.alone = newView([]*part{p}, naming.Names(bare, []naming.Server{p.named()}), c.info)
 	return p
 }
-
-// soloLength is the longest name at /servers/{server}/mcp. Names are bare there, as the
-// server gave them; the specification recommends at most 128 characters.
-const soloLength = 128
 
 func (c *Catalog) prepare(p *part, item listing.Item) {
 	server := p.source.Server

@@ -24,6 +24,7 @@ type Upstream struct {
 	server    *config.Server
 	o         Options
 	log       zerolog.Logger
+	transport transport.Options
 	http      *transport.HTTP // nil for stdio
 	house     *Session        // ours: for lists, and for calls of whoever has no session of its own
 	processes *atomic.Int64   // children of per_client sessions, of all servers
