@@ -69,7 +69,7 @@ func (s *Server) streamable(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.add(got)
-	if s.opt.Intercept != nil && s.opt.Intercept(w, r, got.Body) {
+	if s.intercepted(w, r, got.Body) {
 		return
 	}
 	switch r.Method {

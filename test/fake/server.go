@@ -39,11 +39,13 @@ type Options struct {
 	Stateless bool // no session ids
 	NoStream  bool // GET is answered 405
 	Framing   Framing
-	// Intercept may answer a request before anything else looks at it; it says whether it did.
-	Intercept func(w http.ResponseWriter, r *http.Request, body []byte) bool
+	Intercept Interceptor
 	// Started is called for each process of a stdio server before it gets its first message.
 	Started func(p *Process)
 }
+
+// An Interceptor may answer an HTTP request before anything else looks at it; it says whether it did.
+type Interceptor func(w http.ResponseWriter, r *http.Request, body []byte) bool
 
 // A Handler answers one request. If it returns without an answer, there is none: the response ends, or on a pipe nothing comes.
 type Handler func(c *Call)
@@ -65,6 +67,7 @@ type Server struct {
 	questions map[string]chan json.RawMessage
 	feeds     map[*feed]struct{}
 	processes []*Process
+	intercept Interceptor
 }
 
 // A feed is a stream for what the server says on its own: a GET stream, a listen, or a process.
@@ -76,7 +79,7 @@ type feed struct {
 
 func newServer(o Options) *Server {
 	return &Server{
-		record: newRecord(), opt: o, tools: o.Tools,
+		record: newRecord(), opt: o, tools: o.Tools, intercept: o.Intercept,
 		versions: map[string]string{}, running: map[string]*Call{},
 		questions: map[string]chan json.RawMessage{}, feeds: map[*feed]struct{}{},
 	}
@@ -102,6 +105,21 @@ func (s *Server) SetTools(definitions ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.tools = definitions
+}
+
+// SetIntercept replaces Options.Intercept from now on.
+func (s *Server) SetIntercept(f Interceptor) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.intercept = f
+}
+
+// intercepted lets a test answer a request before anything else does.
+func (s *Server) intercepted(w http.ResponseWriter, r *http.Request, body []byte) bool {
+	s.mu.Lock()
+	f := s.intercept
+	s.mu.Unlock()
+	return f != nil && f(w, r, body)
 }
 
 // Announce tells every client that the list of tools has changed.

@@ -44,7 +44,7 @@ func (s *Server) sse(w http.ResponseWriter, r *http.Request, endpoint string, st
 		return
 	}
 	s.add(got)
-	if s.opt.Intercept != nil && s.opt.Intercept(w, r, got.Body) {
+	if s.intercepted(w, r, got.Body) {
 		return
 	}
 	if r.URL.Path == "/old/sse" {
