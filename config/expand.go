@@ -88,15 +88,8 @@ type expander struct {
 	other []string // other reasons
 }
 
-// text expands v. False: it is reported, or a variable is not set.
-func (x *expander) text(v value) (string, bool) {
-	raw, ok := v.text()
-	if !ok {
-		return "", false
-	}
-	return x.expand(v, raw)
-}
-
+// expand returns raw, the text of v, expanded. False: it is reported, or a variable
+// is not set.
 func (x *expander) expand(v value, raw string) (string, bool) {
 	s, unset, err := Expand(raw, x.env)
 	if err != nil {

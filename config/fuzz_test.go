@@ -56,8 +56,12 @@ func FuzzLoad(f *testing.F) {
 		if !ok || len(problems) == 0 {
 			t.Fatalf("got %T: %v", err, err)
 		}
+		lines := 1 // as YAML counts them, which has more line ends than editors do
+		for _, end := range []string{"\n", "\r", "\u0085", "\u2028", "\u2029"} {
+			lines += strings.Count(string(data), end)
+		}
 		for _, p := range problems {
-			if p.Line < 1 || p.Line > 1+strings.Count(string(data), "\n")+strings.Count(string(data), "\r")+strings.Count(string(data), "\u2028")+strings.Count(string(data), "\u2029")+strings.Count(string(data), "\u0085") {
+			if p.Line < 1 || p.Line > lines {
 				t.Errorf("no such line: %v", p)
 			}
 			if strings.Contains(p.What, "secret-value-of-t") {

@@ -14,6 +14,7 @@ func Load(paths []string, env func(string) (string, bool)) (*Config, error) {
 	l := &loader{
 		env:      withExecutable(env),
 		report:   &report{order: map[string]int{}},
+		byKey:    map[string]entry{},
 		literals: map[string]bool{},
 	}
 	names, err := l.files(paths)
@@ -47,8 +48,9 @@ func Load(paths []string, env func(string) (string, bool)) (*Config, error) {
 type loader struct {
 	env      func(string) (string, bool)
 	report   *report
-	first    string          // the first file
-	top      []entry         // every key of the top but the servers, once
+	first    string  // the first file
+	top      []entry // every key of the top but the servers, once
+	byKey    map[string]entry
 	servers  []entry         // of all files, in order
 	literals map[string]bool // files that hold something that looks like a secret
 }
@@ -81,12 +83,13 @@ func (l *loader) add(root value) {
 
 // unite keeps one entry of several files if they are equal.
 func (l *loader) unite(e entry) {
-	i := slices.IndexFunc(l.top, func(t entry) bool { return t.key == e.key })
-	if i < 0 {
+	first, there := l.byKey[e.key]
+	if !there {
+		l.byKey[e.key] = e
 		l.top = append(l.top, e)
 		return
 	}
-	if first := l.top[i]; !equal(first.node, e.node) {
+	if !equal(first.node, e.node) {
 		e.errorf("differs from %s (write it in one file, or the same in both)", first.place())
 	}
 }

@@ -80,34 +80,33 @@ func (v value) appendJSON(dst []byte) ([]byte, bool) {
 		return append(dst, number...), ok
 	case list:
 		items, _ := v.list()
-		ok := true
-		dst = append(dst, '[')
+		dst, ok := append(dst, '['), true
 		for i, item := range items {
-			if i > 0 {
-				dst = append(dst, ',')
-			}
-			var legal bool
-			dst, legal = item.appendJSON(dst)
-			ok = ok && legal
+			dst, ok = item.appendNext(dst, i, ok)
 		}
 		return append(dst, ']'), ok
 	case mapping:
 		entries, _ := v.entries()
-		ok := true
-		dst = append(dst, '{')
+		dst, ok := append(dst, '{'), true
 		for i, e := range entries {
 			if i > 0 {
 				dst = append(dst, ',')
 			}
-			dst = append(appendString(dst, e.key), ':')
-			var legal bool
-			dst, legal = e.appendJSON(dst)
-			ok = ok && legal
+			dst, ok = e.appendNext(append(appendString(dst, e.key), ':'), 0, ok)
 		}
 		return append(dst, '}'), ok
 	}
 	v.wrong("plain data")
 	return dst, false
+}
+
+// appendNext appends v as element i; ok stays false once it is.
+func (v value) appendNext(dst []byte, i int, ok bool) ([]byte, bool) {
+	if i > 0 {
+		dst = append(dst, ',')
+	}
+	dst, legal := v.appendJSON(dst)
+	return dst, ok && legal
 }
 
 func appendString(dst []byte, s string) []byte {

@@ -3,7 +3,6 @@ package config
 import (
 	"io"
 	"os"
-	"slices"
 	"strings"
 )
 
@@ -68,14 +67,17 @@ func (r *serverReader) address(reached bool) {
 func (r *serverReader) headers(v value) []Header {
 	entries, _ := v.entries()
 	var out []Header
+	seen := map[string]bool{} // in lower case
 	for _, e := range entries {
 		if !isToken(e.key) {
 			e.errorf("no legal name of a header (want letters, digits and any of !#$%%&'*+-.^_`|~)")
 			continue
 		}
-		if slices.ContainsFunc(out, func(h Header) bool { return strings.EqualFold(h.Name, e.key) }) {
+		lower := strings.ToLower(e.key)
+		if seen[lower] {
 			e.errorf("the same header twice: case does not count (keep one)")
 		}
+		seen[lower] = true
 		if isOurs(e.key) {
 			e.warnf("Mainstem sets this header itself (leave it out)")
 		}
@@ -84,7 +86,7 @@ func (r *serverReader) headers(v value) []Header {
 			continue
 		}
 		r.checkLiteral(e.value, raw, secretHeader.MatchString(e.key))
-		r.identify("headers."+strings.ToLower(e.key), raw)
+		r.identify("headers."+lower, raw)
 		out = append(out, Header{e.key, r.headerValue(e, raw)})
 	}
 	return out

@@ -41,13 +41,7 @@ func (l *loader) decodeTop(c *Config) (base value) {
 		decodeNetwork(v, c)
 	}
 	o.known = append(o.known, "mcpServers") // read by add
-	if v, there := o.get("mcpServerUrl"); there {
-		base = v
-		// Checked here although no server may use it; what is missing is reported there.
-		if raw, ok := v.filled(); ok && !strings.Contains(raw, "${") {
-			checkURL(v, raw)
-		}
-	}
+	base = decodeBase(o)
 	if v, there := o.foreign("$schema"); there { // how editors find the schema of a JSON file
 		v.text()
 	}
@@ -57,6 +51,18 @@ func (l *loader) decodeTop(c *Config) (base value) {
 	})
 	l.checkExposure(o, c)
 	return base
+}
+
+func decodeBase(o *object) value {
+	v, there := o.get("mcpServerUrl")
+	if !there {
+		return value{}
+	}
+	// Checked here although no server may use it; a missing variable is reported there.
+	if raw, ok := v.filled(); ok && !strings.Contains(raw, "${") {
+		checkURL(v, raw)
+	}
+	return v
 }
 
 func decodeListen(v value, c *Config) {

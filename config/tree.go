@@ -19,7 +19,7 @@ import (
 const (
 	maxFileBytes = 4 << 20
 	maxDepth     = 64
-	maxNodes     = 250_000
+	maxNodes     = 100_000
 )
 
 type kind uint8
@@ -55,6 +55,7 @@ type file struct {
 	name   string
 	report *report
 
+	lines int                 // of text
 	nodes int                 // counted against maxNodes
 	open  map[*yaml.Node]bool // lists and mappings around the one being read
 }
@@ -73,6 +74,7 @@ func (f *file) parse(data []byte) *node {
 	if json.Valid(data) {
 		data = joinSurrogates(data)
 	}
+	f.lines = 1 + bytes.Count(bytes.TrimRight(data, "\r\n"), []byte{'\n'})
 	document, ok := f.document(data)
 	if !ok || len(document.Content) == 0 {
 		return nil
@@ -119,6 +121,8 @@ func (f *file) syntax(err error) {
 		f.report.error(f.name, 1, "", "no YAML: "+err.Error())
 		return
 	}
+	// What is missing at the end is found behind it, on a line that no editor shows.
+	line := min(load.Mark.Line, f.lines)
 	what := load.Message
 	if load.ContextMsg != "" {
 		what += " " + load.ContextMsg
@@ -126,7 +130,7 @@ func (f *file) syntax(err error) {
 			what += fmt.Sprintf(" that starts at line %d", load.ContextMark.Line)
 		}
 	}
-	f.report.error(f.name, load.Mark.Line, "", "no YAML: "+what)
+	f.report.error(f.name, line, "", "no YAML: "+what)
 }
 
 // build copies n without aliases. Its only error is errUnfit, already reported.
