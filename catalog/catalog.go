@@ -33,6 +33,7 @@ type Warning struct {
 type Catalog struct {
 	all      *View
 	servers  map[string]*part
+	order    map[string]int // of configuration, by server
 	warnings []Warning
 	flat     *schema.Cache
 	info     json.RawMessage
@@ -64,7 +65,7 @@ const flattened = 20_000
 // catalog before, may be nil; what did not change is taken from it. info is our
 // serverInfo, which goes into modern lists.
 func Build(prev *Catalog, cfg *config.Config, info json.RawMessage, sources []Source) *Catalog {
-	c := &Catalog{servers: map[string]*part{}, info: info}
+	c := &Catalog{servers: map[string]*part{}, order: map[string]int{}, info: info}
 	if prev != nil {
 		c.flat = prev.flat
 	} else {
@@ -78,6 +79,7 @@ func Build(prev *Catalog, cfg *config.Config, info json.RawMessage, sources []So
 		}
 		p := c.part(prev, cfg.Naming, s)
 		c.servers[s.Server.Name] = p
+		c.order[s.Server.Name] = len(parts) + 1 // 0 is for servers that are not here
 		parts = append(parts, p)
 		names = append(names, p.named())
 		c.warnings = append(c.warnings, p.warnings...)
@@ -164,6 +166,20 @@ func (c *Catalog) Alone(server string) *View {
 		return p.alone
 	}
 	return newView(nil, nil, c.info)
+}
+
+// Public returns the public name of a tool; false if it is not listed.
+func (c *Catalog) Public(ref naming.Ref) (string, bool) {
+	i, ok := slices.BinarySearchFunc(c.all.entries, ref, func(e Entry, ref naming.Ref) int {
+		if e.Ref.Server != ref.Server {
+			return c.order[e.Ref.Server] - c.order[ref.Server]
+		}
+		return strings.Compare(e.Ref.Raw, ref.Raw)
+	})
+	if !ok {
+		return "", false
+	}
+	return c.all.entries[i].public, true
 }
 
 // Known reports whether the catalog has anything of a server, even an empty list.

@@ -1,18 +1,23 @@
 package proxy
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/mainstem-mcp/mainstem/catalog"
 	"github.com/mainstem-mcp/mainstem/catalog/listing"
 	"github.com/mainstem-mcp/mainstem/catalog/result"
 	"github.com/mainstem-mcp/mainstem/jsonrpc"
+	"github.com/mainstem-mcp/mainstem/naming"
 	"github.com/mainstem-mcp/mainstem/observe"
 	"github.com/mainstem-mcp/mainstem/protocol"
+	"github.com/mainstem-mcp/mainstem/proxy/access"
+	"github.com/mainstem-mcp/mainstem/proxy/session"
 	"github.com/mainstem-mcp/mainstem/upstream"
 )
 
@@ -34,21 +39,77 @@ type call struct {
 	note    observe.Call
 }
 
-// callTool forwards a tools/call and brings back the answer.
+// callTool forwards a tools/call and brings back the answer. What goes wrong on the way
+// becomes a result that the model can read.
 func (p *Proxy) callTool(ctx context.Context, r Request, s Stream) (jsonrpc.Reply, error) {
-	c := call{r: r, note: observe.Call{Caller: r.Caller.Name, Era: r.era().String(), BytesIn: len(r.Message.Params)}}
-	begun := time.Now()
-	reply, err := p.call(ctx, &c, s)
-	c.note.Duration, c.note.BytesOut = time.Since(begun), len(reply.Result)+len(reply.Error)
-	if ctx.Err() != nil {
-		c.note.Outcome = observe.Cancelled
+	c := call{r: r, note: observe.Call{Era: r.era().String()}}
+	reply, err := p.noted(ctx, &c, s)
+	var e *upstream.Error
+	if err != nil && ctx.Err() == nil && errors.As(err, &e) {
+		p.log.Debug().Str("upstream", e.Server).Str("tool", c.entry.Ref.Raw).AnErr("err", e.Err).Msg("call failed")
+		return c.failure(e.Text), nil
 	}
+	return reply, err
+}
+
+// Call calls a tool for a person or a program that does not speak MCP to us. What it
+// returns is the result as an MCP client would get it. The error is an *upstream.Error,
+// an *jsonrpc.Error with the server's own, or ErrUnknownTool.
+func (p *Proxy) Call(ctx context.Context, caller access.Caller, ref naming.Ref, args json.RawMessage, s jsonrpc.Sink) (json.RawMessage, error) {
+	public, ok := p.Catalog().Public(ref)
+	if !ok {
+		return nil, ErrUnknownTool
+	}
+	if len(args) == 0 {
+		args = json.RawMessage("{}")
+	}
+	params := append(jsonrpc.AppendQuote([]byte(`{"name":`), public), `,"arguments":`...)
+	c := call{r: Request{
+		Caller:  caller,
+		Session: session.NewThrowaway(caller, "", protocol.LatestLegacy, nil, nil),
+		Message: jsonrpc.Message{Params: append(append(params, args...), '}')},
+	}}
+	reply, err := p.noted(ctx, &c, s)
+	if err != nil {
+		return nil, err
+	}
+	defer reply.Release()
+	if reply.Error != nil {
+		var code int
+		_ = json.Unmarshal(jsonrpc.Get(reply.Error, "code"), &code)
+		message, _ := jsonrpc.Unquote(jsonrpc.Get(reply.Error, "message"))
+		return nil, &jsonrpc.Error{Code: code, Message: message, Data: bytes.Clone(jsonrpc.Get(reply.Error, "data"))}
+	}
+	return bytes.Clone(reply.Result), nil
+}
+
+// ErrUnknownTool is what a Call of a tool gets that is not listed.
+var ErrUnknownTool = errors.New("unknown tool")
+
+// noted is a call of which one line is written down.
+func (p *Proxy) noted(ctx context.Context, c *call, s jsonrpc.Sink) (jsonrpc.Reply, error) {
+	begun := time.Now()
+	c.note.Outcome = observe.Refused
+	reply, err := p.call(ctx, c, s)
+	var e *upstream.Error
+	switch {
+	case ctx.Err() != nil:
+		c.note.Outcome = observe.Cancelled
+	case errors.As(err, &e):
+		c.note.Outcome = outcomes[e.Kind]
+	}
+	c.note.Caller, c.note.Duration = c.r.Caller.Name, time.Since(begun)
+	c.note.BytesIn, c.note.BytesOut = len(c.members[callArguments].Value), len(reply.Result)+len(reply.Error)
 	p.observe.Call(c.note)
 	return reply, err
 }
 
-func (p *Proxy) call(ctx context.Context, c *call, s Stream) (jsonrpc.Reply, error) {
-	c.note.Outcome = observe.Refused
+var outcomes = map[string]observe.Outcome{
+	upstream.Unreachable: observe.Unreachable, upstream.Timeout: observe.Timeout, upstream.Auth: observe.Auth, upstream.TooLarge: observe.TooLarge,
+	upstream.UnknownOutcome: observe.UnknownOutcome, upstream.BadMessage: observe.BadMessage, upstream.Other: observe.Other,
+}
+
+func (p *Proxy) call(ctx context.Context, c *call, s jsonrpc.Sink) (jsonrpc.Reply, error) {
 	if err := c.read(); err != nil {
 		return jsonrpc.Reply{}, err
 	}
@@ -60,19 +121,19 @@ func (p *Proxy) call(ctx context.Context, c *call, s Stream) (jsonrpc.Reply, err
 	}
 	sess, err := p.open(ctx, c)
 	if err != nil {
-		return p.failed(ctx, c, err)
+		return jsonrpc.Reply{}, err
 	}
 	if len(c.entry.Raw) > 0 {
 		ctx = upstream.WithHeaders(ctx, c.paramHeaders())
 	}
 	reply, err := sess.Call(ctx, protocol.CallTool, c.params(sess), sink{s, c.level})
 	if err != nil {
-		return p.failed(ctx, c, err)
+		return jsonrpc.Reply{}, err
 	}
 	if reply.Error != nil {
 		return c.relayError(reply)
 	}
-	return p.normalize(ctx, c, sess, reply)
+	return p.normalize(c, sess, reply)
 }
 
 // read finds the members that matter and proves that there is one of each.
@@ -141,41 +202,35 @@ func (c *call) params(sess *upstream.Session) jsonrpc.Params {
 	return p
 }
 
+// badMessage says that the server broke the protocol.
+func (c *call) badMessage(text string) error {
+	return &upstream.Error{Server: c.entry.Ref.Server, Kind: upstream.BadMessage, Text: text}
+}
+
 // relayError passes a server's error on as it is, but for codes that the client's
 // version does not know (2026-07-28, basic, error codes).
 func (c *call) relayError(reply jsonrpc.Reply) (jsonrpc.Reply, error) {
 	c.note.Outcome = observe.ProtocolError
-	code := jsonrpc.Get(reply.Error, "code")
-	if !jsonrpc.IsObject(reply.Error) || !isNumber(code) || !jsonrpc.IsString(jsonrpc.Get(reply.Error, "message")) {
+	var m [2]jsonrpc.Member
+	err := jsonrpc.Pick(reply.Error, []string{"code", "message"}, m[:])
+	code := m[0]
+	if err != nil || !isNumber(code.Value) || !jsonrpc.IsString(m[1].Value) {
 		reply.Release()
-		c.note.Outcome = observe.BadMessage
-		return c.failure(c.entry.Ref.Server + ": its error is malformed: neither code nor message can be read")
+		return jsonrpc.Reply{}, c.badMessage(c.entry.Ref.Server + ": its error is malformed: no code and message can be read")
 	}
-	if c.r.era() == protocol.Modern && string(code) == fmt.Sprint(protocol.CodeResourceNotFound) {
-		return reply, c.recode(&reply, protocol.CodeInvalidParams)
+	if c.r.era() == protocol.Modern && string(code.Value) == strconv.Itoa(protocol.CodeResourceNotFound) {
+		reply.Error = fmt.Appendf(nil, "%s%d%s", reply.Error[:code.At], protocol.CodeInvalidParams, reply.Error[code.End():])
 	}
 	return reply, nil
 }
 
-// recode gives an error another code and leaves the rest.
-func (c *call) recode(reply *jsonrpc.Reply, code int) error {
-	for m := range jsonrpc.Members(reply.Error) {
-		if m.Is("code") {
-			out := fmt.Appendf(nil, "%s%d%s", reply.Error[:m.At], code, reply.Error[m.End():])
-			reply.Error = out
-			return nil
-		}
-	}
-	return nil
-}
-
 // normalize makes of the server's result what the client gets.
-func (p *Proxy) normalize(_ context.Context, c *call, sess *upstream.Session, reply jsonrpc.Reply) (jsonrpc.Reply, error) {
+func (p *Proxy) normalize(c *call, sess *upstream.Session, reply jsonrpc.Reply) (jsonrpc.Reply, error) {
+	server := c.entry.Ref.Server
 	if sess.Era() == protocol.Modern && c.r.era() == protocol.Legacy {
 		if kind, _ := jsonrpc.Unquote(jsonrpc.Get(reply.Result, "resultType")); kind != "" && kind != "complete" {
 			reply.Release()
-			c.note.Outcome = observe.BadMessage
-			return c.failure(fmt.Sprintf("%s: it answered with a result of the type %q, which this client cannot take", c.entry.Ref.Server, kind))
+			return jsonrpc.Reply{}, c.badMessage(fmt.Sprintf("%s: it answered with a result of the type %q, which this client cannot take", server, kind))
 		}
 	}
 	buf := jsonrpc.NewBuffer()
@@ -183,8 +238,7 @@ func (p *Proxy) normalize(_ context.Context, c *call, sess *upstream.Session, re
 	if err != nil {
 		buf.Release()
 		reply.Release()
-		c.note.Outcome = observe.BadMessage
-		return c.failure(err.Error())
+		return jsonrpc.Reply{}, c.badMessage(err.Error())
 	}
 	c.note.Outcome = observe.OK
 	if string(jsonrpc.Get(out, "isError")) == "true" {
@@ -201,33 +255,13 @@ func (p *Proxy) normalize(_ context.Context, c *call, sess *upstream.Session, re
 
 func sameBytes(a, b []byte) bool { return len(a) == len(b) && len(a) > 0 && &a[0] == &b[0] }
 
-// failed turns what went wrong on the way into a result that the model can read.
-func (p *Proxy) failed(ctx context.Context, c *call, err error) (jsonrpc.Reply, error) {
-	if ctx.Err() != nil {
-		return jsonrpc.Reply{}, context.Cause(ctx)
-	}
-	var e *upstream.Error
-	if !errors.As(err, &e) {
-		c.note.Outcome = observe.Other
-		return c.failure(c.entry.Ref.Server + ": " + err.Error())
-	}
-	c.note.Outcome = outcomes[e.Kind]
-	p.log.Debug().Str("upstream", e.Server).Str("tool", c.entry.Ref.Raw).Err(e.Err).Msg(e.Text)
-	return c.failure(e.Text)
-}
-
-var outcomes = map[string]observe.Outcome{
-	upstream.Unreachable: observe.Unreachable, upstream.Timeout: observe.Timeout, upstream.Auth: observe.Auth, upstream.TooLarge: observe.TooLarge,
-	upstream.UnknownOutcome: observe.UnknownOutcome, upstream.BadMessage: observe.BadMessage, upstream.Other: observe.Other,
-}
-
 // failure is a result with isError that says what happened.
-func (c *call) failure(text string) (jsonrpc.Reply, error) {
+func (c *call) failure(text string) jsonrpc.Reply {
 	out := result.Failure(text)
 	if c.r.era() == protocol.Modern {
 		out = append(out[:len(out)-1], `,"resultType":"complete"}`...)
 	}
-	return jsonrpc.Reply{Result: out}, nil
+	return jsonrpc.Reply{Result: out}
 }
 
 // noLevel is above every log level.
@@ -236,7 +270,7 @@ const noLevel = 100
 // A sink takes what the server says during a call, less the log messages that the
 // client does not want.
 type sink struct {
-	Stream
+	jsonrpc.Sink
 	level int
 }
 
@@ -248,5 +282,5 @@ func (s sink) Notify(method string, params json.RawMessage) {
 			return
 		}
 	}
-	s.Stream.Notify(method, params)
+	s.Sink.Notify(method, params)
 }
