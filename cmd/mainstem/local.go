@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/mainstem-mcp/mainstem/jsonrpc"
+	"github.com/mainstem-mcp/mainstem/naming"
+	"github.com/mainstem-mcp/mainstem/proxy/access"
+	"github.com/mainstem-mcp/mainstem/proxy/admin"
+)
+
+// A local backend connects to the servers of a configuration itself, to no more of
+// them than the question needs.
+type local struct {
+	parts *parts
+	admin *admin.Admin
+}
+
+// listTimeout is how long connecting and listing may take, if nobody said otherwise.
+const listTimeout = 30 * time.Second
+
+func openLocal(ctx context.Context, a *app, paths []string, timeout time.Duration) (*local, error) {
+	cfg, err := a.load(paths)
+	if err != nil {
+		return nil, err
+	}
+	o := wiring{listTimeout: listTimeout}
+	if timeout > 0 {
+		o.listTimeout = timeout
+		cfg.Limits.MaxCallDuration = timeout
+		for i, server := range cfg.Servers {
+			hurried := *server
+			hurried.Timeout = timeout
+			cfg.Servers[i] = &hurried
+		}
+	}
+	// What one command says, it says itself: of the log only what is unusual is shown.
+	log := a.logger(cfg.Log)
+	if log.GetLevel() == zerolog.InfoLevel {
+		log = log.Level(zerolog.WarnLevel)
+	}
+	p, err := wire(ctx, cfg, log, o)
+	if err != nil {
+		return nil, err
+	}
+	return &local{parts: p, admin: p.admin}, nil
+}
+
+func (l *local) Close() { l.parts.set.Close() }
+
+func (l *local) Servers(ctx context.Context, count bool) (admin.Servers, error) {
+	l.admin.Refresh(ctx, true, l.admin.Enabled()...) // what failed stands in the status
+	if err := ctx.Err(); err != nil {
+		return admin.Servers{}, err
+	}
+	return l.admin.Servers(ctx, count)
+}
+
+func (l *local) Detail(ctx context.Context, server string, count bool) (admin.Detail, error) {
+	name, err := l.admin.Name(server)
+	if err != nil {
+		return admin.Detail{}, err
+	}
+	d, err := l.admin.Detail(ctx, name, false)
+	if err == nil && d.Status != "disabled" {
+		err = l.admin.Refresh(ctx, true, name)[0]
+	}
+	if err != nil {
+		return admin.Detail{}, err
+	}
+	return l.admin.Detail(ctx, name, count)
+}
+
+// Find knows a tool from the kept list if that is fresh, and else asks its server.
+func (l *local) Find(ctx context.Context, address string) (target, error) {
+	server, tool, dotted := admin.Split(address)
+	name, unknown := l.admin.Name(server)
+	if !dotted && unknown == nil {
+		return target{}, usage("%q is a server: name a tool of it, SERVER.TOOL", address)
+	}
+	if dotted && unknown == nil {
+		ref, err := l.find(ctx, name, tool)
+		if err != nil {
+			return target{}, err
+		}
+		return l.target(ctx, ref)
+	}
+	ref, ok := l.admin.Public(address)
+	if !ok {
+		missing := l.admin.Refresh(ctx, false, l.admin.Enabled()...)
+		if ref, ok = l.admin.Public(address); !ok {
+			return target{}, noSuch(address, dotted, unknown, errors.Join(missing...))
+		}
+	}
+	return l.target(ctx, ref)
+}
+
+// noSuch is the error for an address that is neither SERVER.TOOL nor a public name.
+func noSuch(address string, dotted bool, unknown, missing error) error {
+	if dotted {
+		return unknown
+	}
+	text := fmt.Sprintf("unknown tool %q", address)
+	if missing != nil {
+		text += "; not all servers could be asked: " + strings.ReplaceAll(missing.Error(), "\n", "; ")
+	}
+	return &admin.Error{Kind: admin.Unknown, Tool: address, Message: text}
+}
+
+func (l *local) find(ctx context.Context, server, tool string) (naming.Ref, error) {
+	for _, always := range []bool{false, true} {
+		asked := l.parts.listed(server)
+		if err := l.admin.Refresh(ctx, always, server)[0]; err != nil {
+			return naming.Ref{}, err
+		}
+		ref, err := l.admin.Resolve(ctx, server, tool)
+		if err == nil || asked != l.parts.listed(server) { // found, or the list is new
+			return ref, err
+		}
+	}
+	return l.admin.Resolve(ctx, server, tool)
+}
+
+func (l *local) target(ctx context.Context, ref naming.Ref) (target, error) {
+	d, err := l.admin.Detail(ctx, ref.Server, false)
+	if err != nil {
+		return target{}, err
+	}
+	t := target{server: ref.Server, tool: ref.Raw}
+	for _, tool := range d.Tools {
+		if tool.Name == ref.Raw {
+			t.schema = tool.InputSchema
+		}
+	}
+	return t, nil
+}
+
+func (l *local) Call(ctx context.Context, t target, args json.RawMessage, s jsonrpc.Sink) (json.RawMessage, error) {
+	return l.admin.Call(ctx, access.Caller{}, t.server, t.tool, args, s)
+}
+
+func (l *local) Check(ctx context.Context, servers []string) (admin.Checks, error) {
+	return l.admin.Check(ctx, servers...)
+}
+
+// Catalog fails only if there is nothing to show and a server that would have had it.
+func (l *local) Catalog(ctx context.Context, format string) ([]byte, error) {
+	enabled := l.admin.Enabled()
+	errs := l.admin.Refresh(ctx, false, enabled...)
+	var first error
+	for i, err := range errs {
+		if err == nil {
+			continue
+		}
+		first = err
+		l.parts.log.Warn().Str("upstream", enabled[i]).Err(err).Msg("list not refreshed")
+	}
+	if first != nil && l.parts.proxy.Catalog().Empty() {
+		return nil, first
+	}
+	return l.admin.Catalog(ctx, format)
+}

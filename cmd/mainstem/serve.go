@@ -1,0 +1,6 @@
+package main
+
+import "github.com/spf13/cobra"
+
+func (a *app) serveCommand() *cobra.Command { return &cobra.Command{Use: "serve"} }
+func (a *app) stdioCommand() *cobra.Command { return &cobra.Command{Use: "stdio"} }

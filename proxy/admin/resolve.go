@@ -1,0 +1,118 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/mainstem-mcp/mainstem/catalog"
+	"github.com/mainstem-mcp/mainstem/naming"
+	"github.com/mainstem-mcp/mainstem/upstream"
+)
+
+// Split parts SERVER.TOOL: the first dot ends the server's name. false: there is none.
+func Split(address string) (server, tool string, ok bool) { return strings.Cut(address, ".") }
+
+// Resolve finds the tool that a person means by a server and a tool: each is tried as
+// configured or listed, then as the part of a tag. Only enabled tools are found. A list
+// that is still on its way is waited for, as clients wait for the first one. An error
+// is an *Error.
+func (a *Admin) Resolve(ctx context.Context, server, tool string) (naming.Ref, error) {
+	u, err := a.server(server)
+	if err != nil {
+		return naming.Ref{}, err
+	}
+	name := u.Server().Name
+	if !u.Server().Enabled {
+		return naming.Ref{}, &Error{Kind: Unknown, Server: name, Tool: tool, Message: fmt.Sprintf("server %q is disabled", name)}
+	}
+	a.settle(ctx, u)
+	c := a.proxy.Catalog()
+	if enabled(c, name, tool) {
+		return naming.Ref{Server: name, Raw: tool}, nil
+	}
+	for _, tag := range naming.Tags(a.listed(c)) {
+		if tag.Server == name && tag.ToolPart == tool {
+			return tag.Ref, nil
+		}
+	}
+	return naming.Ref{}, &Error{Kind: Unknown, Server: name, Tool: tool, Message: fmt.Sprintf("server %q has no tool %q", name, tool)}
+}
+
+// Public finds the tool behind a public name.
+func (a *Admin) Public(name string) (naming.Ref, bool) {
+	entry, ok := a.proxy.Catalog().All().Find(0, name)
+	return entry.Ref, ok
+}
+
+// settle waits for the first list of a server, for as long as a client would.
+func (a *Admin) settle(ctx context.Context, u *upstream.Upstream) {
+	if u.Listing() != nil {
+		return
+	}
+	timer := time.NewTimer(a.cfg.Limits.FirstListWait)
+	defer timer.Stop()
+	select {
+	case <-u.Settled():
+		a.proxy.Rebuild() // the list may be newer than the catalog
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// Name returns the name of the server that a person means: by its name, or by the
+// server part of its tags. An error is an *Error.
+func (a *Admin) Name(server string) (string, error) {
+	u, err := a.server(server)
+	if err != nil {
+		return "", err
+	}
+	return u.Server().Name, nil
+}
+
+func (a *Admin) server(name string) (*upstream.Upstream, error) {
+	if u, ok := a.upstreams.Get(name); ok {
+		return u, nil
+	}
+	for _, tag := range naming.Tags(a.parts()) {
+		if tag.ServerPart == name {
+			u, _ := a.upstreams.Get(tag.Server)
+			return u, nil
+		}
+	}
+	return nil, &Error{Kind: Unknown, Server: name, Message: fmt.Sprintf("unknown server %q%s", name, a.hint())}
+}
+
+// parts is every enabled server with one tool that stands for all: the server part of
+// a tag does not depend on what a server lists, so it is known before.
+func (a *Admin) parts() []naming.Server {
+	var servers []naming.Server
+	for _, u := range a.upstreams.All() {
+		if u.Server().Enabled {
+			servers = append(servers, naming.Server{Name: u.Server().Name, Tools: []naming.Tool{{Raw: "any"}}})
+		}
+	}
+	return servers
+}
+
+// hint names the servers that there are, if they are few enough to be read.
+func (a *Admin) hint() string {
+	var names []string
+	for _, u := range a.upstreams.All() {
+		names = append(names, u.Server().Name)
+	}
+	if len(names) == 0 || len(names) > 20 {
+		return ""
+	}
+	return " (configured: " + strings.Join(names, ", ") + ")"
+}
+
+func enabled(c *catalog.Catalog, server, raw string) bool {
+	for _, t := range c.Tools(server) {
+		if t.Ref.Raw == raw {
+			return t.Enabled
+		}
+	}
+	return false
+}
