@@ -2,6 +2,7 @@ package process
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -111,4 +112,16 @@ func pipeName(f *os.File) (string, bool) {
 		return "", false
 	}
 	return fmt.Sprintf("pipe:[%d]", stat.Ino), true
+}
+
+// reopen opens our end of a pipe a second time. A copy of the descriptor would not do: whoever starts a process with one makes
+// it blocking, and ours with it.
+func reopen(pipe *os.File) (*os.File, error) {
+	conn, err := pipe.SyscallConn()
+	if err != nil {
+		return nil, err
+	}
+	var same *os.File
+	controlled := conn.Control(func(fd uintptr) { same, err = os.Open(fmt.Sprintf("/proc/self/fd/%d", fd)) })
+	return same, errors.Join(controlled, err)
 }

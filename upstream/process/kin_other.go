@@ -3,6 +3,7 @@
 package process
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
@@ -16,3 +17,5 @@ func (k kin) members() []int {
 }
 
 func pipeName(*os.File) (string, bool) { return "", false }
+
+func reopen(*os.File) (*os.File, error) { return nil, errors.ErrUnsupported }

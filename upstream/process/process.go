@@ -63,7 +63,7 @@ func Start(c Command) (*Process, error) {
 		return nil, fmt.Errorf("process: %w", err)
 	}
 	defer p.closeTheirs()
-	w, err := startWatch(p.stdin[0])
+	w, err := startWatch(p.stdout[0])
 	if err != nil {
 		p.closeOurs()
 		return nil, fmt.Errorf("process: start the watcher: %w", err)

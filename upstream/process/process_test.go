@@ -31,20 +31,25 @@ func TestMain(m *testing.M) {
 		helper(os.Args[2], os.Args[3:])
 		os.Exit(0)
 	}
-	before := runtime.NumGoroutine()
 	code := m.Run()
-	for range 100 {
-		if runtime.NumGoroutine() <= before {
-			break
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	if n := runtime.NumGoroutine(); n > before && code == 0 {
-		stacks := make([]byte, 1<<20)
-		fmt.Fprintf(os.Stderr, "%d goroutines left:\n%s\n", n-before, stacks[:runtime.Stack(stacks, true)])
+	if left := goroutines(); left != "" && code == 0 {
+		fmt.Fprintf(os.Stderr, "goroutines left:\n%s\n", left)
 		code = 1
 	}
 	os.Exit(code)
+}
+
+// goroutines returns the stacks if any is ours, and stays so.
+func goroutines() string {
+	buf := make([]byte, 1<<20)
+	for range 100 {
+		stacks := string(buf[:runtime.Stack(buf, true)])
+		if !strings.Contains(stacks, "process.(*") {
+			return ""
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return string(buf)
 }
 
 func helper(name string, args []string) {
@@ -221,7 +226,7 @@ func TestOwnerKilled(t *testing.T) {
 		{name: "grandchild", script: "LINGER; true"},
 		{name: "grandchild in a session of its own", script: "setsid LINGER & wait"},
 		{name: "orphan in a group of its own", script: "(timeout 1000 LINGER &); cat; cat"},
-		{name: "orphan that keeps its input", script: "exec 5<&0; (setsid LINGER <&5 &); cat; cat"},
+		{name: "orphan in a session of its own", script: "(setsid LINGER &); cat; cat"},
 		{name: "many", script: "LINGER & LINGER & LINGER & (LINGER & LINGER) & wait"},
 		{name: "exits", script: "LINGER; true", exits: true},
 	} {
@@ -370,4 +375,20 @@ func readAll(t *testing.T, p *process.Process) string {
 		t.Fatal(err)
 	}
 	return string(all)
+}
+
+// The watcher must not hold the pipes open: that they were closed tells something.
+func TestPipesEnd(t *testing.T) {
+	p := start(t, process.Command{Argv: []string{"/bin/sh", "-c", "exec <&- >&-; sleep 60"}})
+	if all := readAll(t, p); all != "" {
+		t.Errorf("read %q", all)
+	}
+	if _, err := p.Stdin.Write(make([]byte, 1<<20)); err == nil {
+		t.Error("written to nobody")
+	}
+	select {
+	case <-p.Done():
+		t.Error("ended")
+	default:
+	}
 }

@@ -11,8 +11,8 @@ import (
 
 // watchScript ends a family when its standard input ends without the word "done", which happens when we die in whatever way:
 // the kernel closes our end of the pipe. Only the shell's own commands are used, so that nothing has to be found or started.
-// What belongs to the family is decided as in kin; the pipe is known here as descriptor 3, and it alone identifies a child that
-// was started in the instant of our death, before its number could be told.
+// What belongs to the family is decided as in kin; the pipe of the child's standard output is descriptor 3 here, and it alone
+// identifies a child that was started in the instant of our death, before its number could be told.
 const watchScript = `
 trap '' HUP INT QUIT TERM PIPE
 read -r sid
@@ -32,7 +32,7 @@ while [ $round -lt 50 ]; do
 			set -- ${stat##*)}
 			case $1 in '' | Z | X) continue ;; esac
 			case "$all" in *" $2 "*) all="$all$pid " && continue ;; esac
-			if [ "$3" = "$sid" ] || [ "$4" = "$sid" ] || [ "$dir/fd/0" -ef /proc/$$/fd/3 ]; then
+			if [ "$3" = "$sid" ] || [ "$4" = "$sid" ] || [ "$dir/fd/1" -ef /proc/$$/fd/3 ]; then
 				all="$all$pid "
 			fi
 		done
@@ -50,8 +50,8 @@ type watch struct {
 	life *os.File // closed with us
 }
 
-// startWatch starts the watcher. The child that it will watch has stdin as its standard input.
-func startWatch(stdin *os.File) (*watch, error) {
+// startWatch starts the watcher of a child whose standard output we read from stdout.
+func startWatch(stdout *os.File) (*watch, error) {
 	theirs, ours, err := os.Pipe()
 	if err != nil {
 		return nil, err
@@ -63,8 +63,11 @@ func startWatch(stdin *os.File) (*watch, error) {
 		Env:         []string{"LC_ALL=C"},
 		Dir:         "/", // keeps no folder busy
 		Stdin:       theirs,
-		ExtraFiles:  []*os.File{stdin},
 		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
+	if same, err := reopen(stdout); err == nil {
+		defer same.Close()
+		cmd.ExtraFiles = []*os.File{same}
 	}
 	if err := cmd.Start(); err != nil {
 		ours.Close()
