@@ -1,5 +1,7 @@
 package schema
 
+import "slices"
+
 // alternatives merges one alternative into out, or what all of them have in common.
 func (f *flattener) alternatives(out, branches *node, depth int) {
 	if branches == nil {
@@ -172,7 +174,7 @@ func valuesOf(n *node) []*node {
 
 func union(names, more []string) []string {
 	for _, name := range more {
-		if !contains(names, name) {
+		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}

@@ -8,9 +8,11 @@ import (
 const (
 	// maxTargets is how much the targets of references may come to in any case. What the
 	// input itself is long is allowed on top, up to maxExtra: most schemas use most of
-	// their definitions, so writing out each once makes nothing longer.
+	// their definitions, so writing out each once makes nothing longer. maxAdded is for
+	// what else is added. Together they stay below maxGrowth.
 	maxTargets = 64 << 10
-	maxExtra   = 512 << 10
+	maxExtra   = 384 << 10
+	maxAdded   = 512 << 10
 	// maxNesting is how many schemas may stand in one another.
 	maxNesting = 32
 )
@@ -24,6 +26,7 @@ type flattener struct {
 	document
 	*warnings
 	budget    int  // bytes of targets that may still be written out
+	added     int  // bytes of types of cut schemas and of items
 	forced    bool // the root has to become an object schema
 	converted bool // something of an older draft was rewritten
 	within    int  // how many conditions the place being written stands in
@@ -78,7 +81,11 @@ func (f *flattener) schema(n *node, depth int) *node {
 func (f *flattener) cut(n *node) *node {
 	f.add("schema_cut", "the schema is too deep or too long when written out: of some parts only the type is left")
 	f.lossy = true
-	return f.only(n, "type")
+	out := f.only(n, "type")
+	if f.added += len(out.write(nil)); f.added > maxAdded {
+		return build(object)
+	}
+	return out
 }
 
 // only keeps the named keywords of a schema, in its order.

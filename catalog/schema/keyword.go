@@ -1,6 +1,9 @@
 package schema
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // A role is what the value of a keyword means to the flattener.
 type role uint8
@@ -171,7 +174,7 @@ func types(v *node) []string {
 		if !ok || !m.value.isString() {
 			return nil
 		}
-		if !contains(names, name) {
+		if !slices.Contains(names, name) {
 			names = append(names, name)
 		}
 	}
@@ -188,13 +191,4 @@ func typeNode(names []string, asList bool) *node {
 		n.add("", text(`"`+name+`"`))
 	}
 	return n
-}
-
-func contains(names []string, name string) bool {
-	for _, n := range names {
-		if n == name {
-			return true
-		}
-	}
-	return false
 }

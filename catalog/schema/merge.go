@@ -1,5 +1,7 @@
 package schema
 
+import "slices"
+
 // memo keeps what comparisons found out, because the same value is often compared with
 // many others.
 type memo struct {
@@ -41,29 +43,15 @@ func (f *flattener) both(key string, r rule, a, b *node) *node {
 	case ruleSchema:
 		return f.mergeSchemas(a, b)
 	case ruleUnite:
-		for _, m := range b.members {
-			if i := a.find(m.key); i >= 0 {
-				a.members[i].value = f.mergeSchemas(a.members[i].value, m.value)
-			} else {
-				a.add(m.key, m.value)
-			}
-		}
-		return a
+		return f.unite(a, b)
 	case ruleTuple:
-		for i, m := range b.members {
-			if i < len(a.members) {
-				a.members[i].value = f.mergeSchemas(a.members[i].value, m.value)
-			} else {
-				a.add("", m.value)
-			}
-		}
-		return a
+		return f.placeByPlace(a, b)
 	case ruleRequired:
-		return unite(a, b)
+		return uniteNames(a, b)
 	case ruleNames:
 		for _, m := range b.members {
 			if names := a.get(m.key); names != nil {
-				unite(names, m.value)
+				uniteNames(names, m.value)
 			} else {
 				a.add(m.key, m.value)
 			}
@@ -82,6 +70,29 @@ func (f *flattener) both(key string, r rule, a, b *node) *node {
 	}
 	f.lossy = true
 	f.add("merge_conflict:"+shown(key), "two values of "+shown(key)+" cannot both be kept: the first one stays")
+	return a
+}
+
+// unite adds the schemas of b that a lacks, and merges those that both have.
+func (f *flattener) unite(a, b *node) *node {
+	for _, m := range b.members {
+		if i := a.find(m.key); i >= 0 {
+			a.members[i].value = f.mergeSchemas(a.members[i].value, m.value)
+		} else {
+			a.add(m.key, m.value)
+		}
+	}
+	return a
+}
+
+func (f *flattener) placeByPlace(a, b *node) *node {
+	for i, m := range b.members {
+		if i < len(a.members) {
+			a.members[i].value = f.mergeSchemas(a.members[i].value, m.value)
+		} else {
+			a.add("", m.value)
+		}
+	}
 	return a
 }
 
@@ -132,8 +143,8 @@ func (f *flattener) sameBranches(a, b *node) {
 	}
 }
 
-// unite adds the names of b that a lacks.
-func unite(a, b *node) *node {
+// uniteNames adds the names of b that a lacks.
+func uniteNames(a, b *node) *node {
 	for _, m := range b.members {
 		if a.find(m.value.raw) < 0 {
 			a.add("", m.value)
@@ -156,14 +167,14 @@ func commonType(a, b *node) *node {
 	var common []string
 	for _, name := range names {
 		switch {
-		case contains(allowed, name):
-		case name == "number" && contains(allowed, "integer"):
+		case slices.Contains(allowed, name):
+		case name == "number" && slices.Contains(allowed, "integer"):
 			name = "integer"
-		case name == "integer" && contains(allowed, "number"):
+		case name == "integer" && slices.Contains(allowed, "number"):
 		default:
 			continue
 		}
-		if !contains(common, name) {
+		if !slices.Contains(common, name) {
 			common = append(common, name)
 		}
 	}

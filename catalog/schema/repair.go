@@ -182,7 +182,9 @@ func (f *flattener) finish(n *node) {
 		}
 	}
 	if t := n.get("type"); t != nil && n.find("items") < 0 && hasArray(t) {
-		n.add("items", build(object))
+		if f.added += len(`,"items":{}`); f.added <= maxAdded {
+			n.add("items", build(object))
+		}
 	}
 }
 

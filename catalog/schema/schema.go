@@ -8,6 +8,7 @@ package schema
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -67,21 +68,25 @@ func input(compact []byte, m Mode) (json.RawMessage, Renames, []Warning) {
 	if settled(root) {
 		return compact, Renames{}, nil
 	}
-	f := newFlattener(root, &w, len(compact))
-	f.forced = true
-	flat := f.schema(root, 1)
-	if flat.demand != undemanded {
-		w.add("invalid_keyword:required", "required at the root is no list")
-	}
-	f.finish(flat)
-	f.finishRoot(flat)
-	renames := f.rename(flat)
-	out := flat.write(make([]byte, 0, len(compact)))
+	out, renames := flatten(root, &w, len(compact))
 	if len(out) > len(compact)+maxGrowth {
 		w.add("schema_cut", "the schema would become too long: nothing of it is left")
 		return json.RawMessage(empty), Renames{}, w.list
 	}
 	return out, renames, w.list
+}
+
+func flatten(root *node, w *warnings, size int) (json.RawMessage, Renames) {
+	f := newFlattener(root, w, size)
+	f.forced = true
+	flat := f.schema(root, 1)
+	if flat.demand != undemanded {
+		w.invalid("required")
+	}
+	f.finish(flat)
+	f.finishRoot(flat)
+	renames := f.rename(flat)
+	return flat.write(make([]byte, 0, size)), renames
 }
 
 // Output returns the schema to list for an outputSchema: not flattened, but repaired at
@@ -125,7 +130,7 @@ func output(compact []byte) (json.RawMessage, []Warning) {
 func makesObject(root *node, size int) bool {
 	flat := newFlattener(root, &warnings{}, size).schema(root, 1)
 	if t := flat.get("type"); t != nil {
-		return contains(types(t), "object")
+		return slices.Contains(types(t), "object")
 	}
 	return flat.get("properties") != nil
 }
@@ -168,7 +173,7 @@ func forceObject(root *node, w *warnings) bool {
 	if t.is(`"object"`) {
 		return false
 	}
-	if !contains(types(t), "object") {
+	if !slices.Contains(types(t), "object") {
 		w.add("root_type_forced", "the root has type "+shown(string(t.write(nil)))+": made an object")
 	}
 	root.members[root.find("type")].value = text(`"object"`)

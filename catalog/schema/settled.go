@@ -1,5 +1,7 @@
 package schema
 
+import "slices"
+
 // settled reports whether flattening surely changes nothing. It knows the common
 // schema; of whatever is rare it says no, and the flattener decides.
 func settled(root *node) bool {
@@ -91,7 +93,7 @@ func settledType(v *node) bool {
 // hasArray reports whether a value of type allows arrays.
 func hasArray(v *node) bool {
 	if v.kind == list {
-		return contains(types(v), "array")
+		return slices.Contains(types(v), "array")
 	}
 	return v.raw == `"array"`
 }

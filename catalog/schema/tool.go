@@ -39,9 +39,8 @@ func Definition(raw json.RawMessage, o Options) (Tool, bool) {
 	for m := range jsonrpc.Members(compact) {
 		d.set(string(m.Key), m.Value) // of a member that is there twice the last one counts
 	}
-	name := d.get("name")
-	if s, ok := jsonrpc.Unquote(name); !ok || strings.TrimSpace(s) == "" {
-		d.add("no_name", "a tool with the name "+shown(string(name))+": left out")
+	if name, ok := jsonrpc.Unquote(d.get("name")); !ok || strings.TrimSpace(name) == "" {
+		d.add("no_name", "a tool of which the name is no text or blank ("+shown(string(d.get("name")))+"): left out")
 		return Tool{Warnings: d.list}, false
 	}
 	var t Tool

@@ -114,8 +114,10 @@ func (n *node) isNumber() bool {
 
 // string returns the text of a string, "" for anything else.
 func (n *node) string() string {
-	s, _ := jsonrpc.Unquote([]byte(n.raw))
-	return s
+	if !n.isString() {
+		return ""
+	}
+	return unquoted(n.raw[1 : len(n.raw)-1])
 }
 
 // write appends the compact text.
@@ -177,8 +179,9 @@ func parse(compact []byte) *node {
 
 type parser struct {
 	b     []byte
-	s     string // the same, for keys and values to share
-	slab  []node
+	s     string   // the same, for keys and values to share
+	nodes []node   // to be used next
+	room  []member // the same
 	stack []member // what is read of the objects and lists that are open
 }
 
@@ -214,7 +217,13 @@ func (p *parser) value(i int) (*node, int) {
 
 // close takes the members from base on off the stack.
 func (p *parser) close(n *node, base int) []member {
-	members := slices.Clone(p.stack[base:])
+	count := len(p.stack) - base
+	if count > len(p.room) {
+		p.room = make([]member, max(count, p.batch()))
+	}
+	members := p.room[:count:count]
+	p.room = p.room[count:]
+	copy(members, p.stack[base:])
 	p.stack = p.stack[:base]
 	if n.kind == object && repeats(members) {
 		n.repeats = true
@@ -254,16 +263,18 @@ func lastOfEach(members []member) []member {
 	return kept
 }
 
-// node takes one from the slab: a schema has some dozens of them, which live and die
-// together.
 func (p *parser) node() *node {
-	if len(p.slab) == 0 {
-		p.slab = make([]node, min(max(16, len(p.b)/40), 1024))
+	if len(p.nodes) == 0 {
+		p.nodes = make([]node, p.batch())
 	}
-	n := &p.slab[0]
-	p.slab = p.slab[1:]
+	n := &p.nodes[0]
+	p.nodes = p.nodes[1:]
 	return n
 }
+
+// batch is for how many values room is made at once: a schema has some dozens, which
+// live and die together.
+func (p *parser) batch() int { return min(max(16, len(p.b)/20), 1024) }
 
 // unquoted returns a key without its escapes.
 func unquoted(key string) string {
