@@ -121,17 +121,43 @@ func (e *envelope) read(b []byte, start int) *Error {
 }
 
 func (e *envelope) note(key, value []byte) {
-	for i, name := range envelopeNames {
-		if string(key) != name && !looksLike(key, name) {
-			continue
+	i := envelopeIndex(key)
+	if i < 0 {
+		for _, name := range envelopeNames {
+			if looksLike(key, name) {
+				i = envelopeIndex([]byte(Member{Key: key}.Name())) // an escaped spelling
+				if i < 0 {
+					i = twin
+				}
+				break
+			}
 		}
-		if e[i] != nil || string(key) != name && (Member{Key: key}).Name() != name {
-			e[twin] = value
-			return
-		}
-		e[i] = value
-		return
 	}
+	switch {
+	case i < 0:
+	case e[i] != nil:
+		e[twin] = value
+	default:
+		e[i] = value
+	}
+}
+
+func envelopeIndex(key []byte) int {
+	switch string(key) {
+	case "jsonrpc":
+		return version
+	case "id":
+		return id
+	case "method":
+		return method
+	case "params":
+		return params
+	case "result":
+		return result
+	case "error":
+		return errorObject
+	}
+	return -1
 }
 
 // judge decides whether what was read is a message, and sets its method.
