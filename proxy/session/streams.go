@@ -157,7 +157,7 @@ func (s *Session) Resume(lastEventID string) (*Reader, error) {
 	s.mu.Lock()
 	st := s.streams[number]
 	s.mu.Unlock()
-	if !ok || st == nil {
+	if !ok || st == nil || st.id(at) != lastEventID {
 		return nil, ErrNoStream
 	}
 	st.mu.Lock()
