@@ -68,17 +68,7 @@ func Start(c Command) (*Process, error) {
 		p.closeOurs()
 		return nil, fmt.Errorf("process: start the watcher: %w", err)
 	}
-	cmd := &exec.Cmd{
-		Path:   path,
-		Args:   c.Argv,
-		Env:    append([]string{}, c.Env...), // nil would mean ours
-		Dir:    c.Dir,
-		Stdin:  p.stdin[0],
-		Stdout: p.stdout[1],
-		Stderr: p.stderr[1],
-		// A session contains every process group that the child may make, and has no terminal to ask for passwords.
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
-	}
+	cmd := c.at(path, &p)
 	if err := cmd.Start(); err != nil {
 		w.end()
 		p.closeOurs()
@@ -95,6 +85,21 @@ func Start(c Command) (*Process, error) {
 	go child.stderr.run()
 	go child.wait()
 	return child, nil
+}
+
+// at is the command, found at path, with its ends of the pipes.
+func (c Command) at(path string, p *pipes) *exec.Cmd {
+	return &exec.Cmd{
+		Path:   path,
+		Args:   c.Argv,
+		Env:    append([]string{}, c.Env...), // nil would mean ours
+		Dir:    c.Dir,
+		Stdin:  p.stdin[0],
+		Stdout: p.stdout[1],
+		Stderr: p.stderr[1],
+		// A session contains every process group that the child may make, and has no terminal to ask for passwords.
+		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	}
 }
 
 // Pid is the process id of the child, which is also that of its group and its session.
