@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -21,6 +23,7 @@ import (
 type local struct {
 	parts *parts
 	admin *admin.Admin
+	errs  io.Writer
 }
 
 // listTimeout is how long connecting and listing may take, if nobody said otherwise.
@@ -41,16 +44,16 @@ func openLocal(ctx context.Context, a *app, paths []string, timeout time.Duratio
 			cfg.Servers[i] = &hurried
 		}
 	}
-	// What one command says, it says itself: of the log only what is unusual is shown.
+	// What goes wrong is the command's own to say. The log is for who wants more.
 	log := a.logger(cfg.Log)
-	if log.GetLevel() == zerolog.InfoLevel {
-		log = log.Level(zerolog.WarnLevel)
+	if log.GetLevel() >= zerolog.InfoLevel {
+		log = log.Level(zerolog.ErrorLevel)
 	}
 	p, err := wire(ctx, cfg, log, o)
 	if err != nil {
 		return nil, err
 	}
-	return &local{parts: p, admin: p.admin}, nil
+	return &local{parts: p, admin: p.admin, errs: a.errs}, nil
 }
 
 func (l *local) Close() { l.parts.set.Close() }
@@ -93,6 +96,9 @@ func (l *local) Find(ctx context.Context, address string) (target, error) {
 		return l.target(ctx, ref)
 	}
 	ref, ok := l.admin.Public(address)
+	if !ok && dotted && l.parts.cfg.Naming.Charset != naming.MCP { // no public name has a dot
+		return target{}, unknown
+	}
 	if !ok {
 		missing := l.admin.Refresh(ctx, false, l.admin.Enabled()...)
 		if ref, ok = l.admin.Public(address); !ok {
@@ -153,14 +159,13 @@ func (l *local) Check(ctx context.Context, servers []string) (admin.Checks, erro
 // Catalog fails only if there is nothing to show and a server that would have had it.
 func (l *local) Catalog(ctx context.Context, format string) ([]byte, error) {
 	enabled := l.admin.Enabled()
-	errs := l.admin.Refresh(ctx, false, enabled...)
 	var first error
-	for i, err := range errs {
+	for _, err := range l.admin.Refresh(ctx, false, enabled...) {
 		if err == nil {
 			continue
 		}
-		first = err
-		l.parts.log.Warn().Str("upstream", enabled[i]).Err(err).Msg("list not refreshed")
+		first = cmp.Or(first, err)
+		fmt.Fprintln(l.errs, "mainstem: warning: "+clean(err.Error()))
 	}
 	if first != nil && l.parts.proxy.Catalog().Empty() {
 		return nil, first

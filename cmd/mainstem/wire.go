@@ -13,6 +13,9 @@ import (
 	"github.com/mainstem-mcp/mainstem/observe"
 	"github.com/mainstem-mcp/mainstem/proxy"
 	"github.com/mainstem-mcp/mainstem/proxy/admin"
+	"github.com/mainstem-mcp/mainstem/proxy/console"
+	"github.com/mainstem-mcp/mainstem/proxy/front"
+	"github.com/mainstem-mcp/mainstem/proxy/front/streamable"
 	"github.com/mainstem-mcp/mainstem/proxy/session"
 	"github.com/mainstem-mcp/mainstem/state"
 	"github.com/mainstem-mcp/mainstem/upstream"
@@ -54,6 +57,30 @@ func wire(ctx context.Context, cfg *config.Config, log zerolog.Logger, o wiring)
 	p.proxy = proxy.New(cfg, p.set, proxy.Options{Version: v, Log: log, Table: p.table, Observe: p.observe})
 	p.admin = admin.New(cfg, p.proxy, p.set)
 	return p, nil
+}
+
+// door is the way in over HTTP.
+func (p *parts) door() *front.Door {
+	max := p.cfg.Limits.MaxRequestBytes
+	return front.New(front.Routes{
+		MCP:     streamable.New(p.proxy, p.table, streamable.Options{MaxRequestBytes: max}),
+		Ready:   p.proxy.Ready,
+		Metrics: p.observe.Handler(p.snapshot),
+		Console: console.New(p.admin, console.Options{MaxBody: max}),
+	}, front.Options{AllowedOrigins: p.cfg.AllowedOrigins, PublicURL: p.cfg.PublicURL, Log: p.log})
+}
+
+// snapshot is what the metrics show of the moment.
+func (p *parts) snapshot() observe.Snapshot {
+	now := observe.Snapshot{Sessions: p.table.Len()}
+	c := p.proxy.Catalog()
+	for _, u := range p.set.All() {
+		name := u.Server().Name
+		now.Upstreams = append(now.Upstreams, observe.Upstream{
+			Server: name, State: string(u.Status().State), Tools: len(c.Alone(name).Names()),
+		})
+	}
+	return now
 }
 
 // listed is when the list of a server was fetched; zero: never.

@@ -6,6 +6,8 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -94,6 +96,7 @@ func (a *Admin) detail(ctx context.Context, c *catalog.Catalog, u *upstream.Upst
 		}
 		d.Tools = append(d.Tools, tool)
 	}
+	slices.SortStableFunc(d.Tools, func(a, b Tool) int { return strings.Compare(a.Name, b.Name) })
 	return d, nil
 }
 

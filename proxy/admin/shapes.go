@@ -46,7 +46,7 @@ type Tool struct {
 	Enabled      bool            `json:"enabled"`
 }
 
-// Tools are the tools of one server: enabled ones first.
+// Tools are the tools of one server, by raw name.
 type Tools struct {
 	Tools []Tool `json:"tools"`
 }
