@@ -39,11 +39,7 @@ func (c *Cache) Definition(raw json.RawMessage, o Options) (Tool, bool) {
 
 func keyOf(raw json.RawMessage, o Options) (key [sha256.Size]byte) {
 	h := sha256.New()
-	flags := []byte{byte(o.Mode), 0}
-	if o.DropOutput {
-		flags[1] = 1
-	}
-	writePart(h, flags)
+	writePart(h, []byte{byte(o.Mode), bit(o.DropOutput), bit(o.IgnoreHeaders)})
 	writePart(h, []byte(o.Public))
 	for _, text := range []*string{o.Title, o.Description} {
 		if text == nil {
@@ -56,6 +52,13 @@ func keyOf(raw json.RawMessage, o Options) (key [sha256.Size]byte) {
 	writePart(h, raw)
 	h.Sum(key[:0])
 	return key
+}
+
+func bit(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
 }
 
 // writePart writes the length first, so that no two sets of parts look the same.

@@ -82,7 +82,7 @@ func (f *flattener) cut(n *node) *node {
 	f.add("schema_cut", "the schema is too deep or too long when written out: of some parts only the type is left")
 	f.lossy = true
 	out := f.only(n, "type")
-	if f.added += len(out.write(nil)); f.added > maxAdded {
+	if f.added += out.length(); f.added > maxAdded {
 		return build(object)
 	}
 	return out
@@ -131,7 +131,7 @@ func (f *flattener) target(target *node, key string, depth int) *node {
 		f.lossy = true
 		f.add("recursive_ref", key+" leads to a schema in which it stands: only type, title and description are kept")
 		stub := f.only(target, "type", "title", "description")
-		if f.spend(len(stub.write(nil))) {
+		if f.spend(stub.length()) {
 			return stub
 		}
 		return f.cut(target)

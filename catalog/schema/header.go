@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/mainstem-mcp/mainstem/jsonrpc"
 )
 
 // annotation is the keyword by which a server asks for an argument in a header.
@@ -21,7 +23,7 @@ type Header struct {
 // rawHeaders returns the bindings in the schema of a server. An annotation that the
 // protocol forbids is an error: with it the whole tool has to go.
 func rawHeaders(compact []byte) ([]Header, error) {
-	if !bytes.Contains(compact, []byte(annotation)) || compact[0] != '{' {
+	if !annotated(compact) {
 		return nil, nil
 	}
 	root := parse(compact)
@@ -40,9 +42,17 @@ func rawHeaders(compact []byte) ([]Header, error) {
 
 // shownHeaders returns the bindings in a schema of ours.
 func shownHeaders(compact json.RawMessage) []Header {
+	if !annotated(compact) {
+		return nil
+	}
 	c := headerScan{reached: map[*node]bool{}, names: map[string]bool{}, lenient: true}
 	c.properties(parse(compact), nil) // lenient: no error
 	return c.found
+}
+
+// annotated tells cheaply whether a closer look is needed.
+func annotated(compact []byte) bool {
+	return bytes.Contains(compact, []byte(annotation)) && jsonrpc.IsObject(compact)
 }
 
 type headerScan struct {
@@ -65,7 +75,7 @@ func (c *headerScan) properties(n *node, path []string) error {
 		if m.value.kind != object {
 			continue
 		}
-		here := append(path, unquoted(m.key))
+		here := append(path, strings.Clone(unquoted(m.key)))
 		if name := m.value.get(annotation); name != nil {
 			c.reached[m.value] = true
 			if err := c.bind(name, m.value, here); err != nil && !c.lenient {

@@ -17,28 +17,43 @@ func within(t *testing.T, input string) json.RawMessage {
 	if err := jsonrpc.Check([]byte(input)); err != nil {
 		t.Fatalf("%.200s: %v", input, err)
 	}
-	start := time.Now()
-	got, _, _ := schema.Input([]byte(input), schema.Flatten)
-	took := time.Since(start)
-	t.Logf("%d bytes became %d in %v", len(input), len(got), took)
-	if took > time.Second {
+	var got json.RawMessage
+	if took := quickest(func() { got, _, _ = schema.Input([]byte(input), schema.Flatten) }); took > slow*time.Second {
 		t.Errorf("took %v", took)
 	}
+	t.Logf("%d bytes became %d", len(input), len(got))
 	if len(got) > len(input)+1<<20 {
 		t.Errorf("%d bytes became %d", len(input), len(got))
 	}
 	if err := jsonrpc.Check(got); err != nil {
 		t.Error(err)
 	}
-	start = time.Now()
-	schema.Definition([]byte(`{"name":"t","inputSchema":`+input+`,"outputSchema":`+input+`}`), schema.Options{})
-	if took := time.Since(start); took > 2*time.Second {
+	tool := []byte(`{"name":"t","inputSchema":` + input + `,"outputSchema":` + input + `}`)
+	if took := quickest(func() { schema.Definition(tool, schema.Options{}) }); took > 2*slow*time.Second {
 		t.Errorf("as a tool it took %v", took)
 	}
 	return got
 }
 
+// quickest returns how long f takes when the machine has time for it.
+func quickest(f func()) time.Duration {
+	best := time.Hour
+	for range 3 {
+		start := time.Now()
+		f()
+		if best = min(best, time.Since(start)); best < slow*time.Second {
+			break
+		}
+	}
+	return best
+}
+
+// join repeats a format n times, with #N for the number; less often under the race
+// detector, which is not what large inputs are for.
 func join(n int, format string) string {
+	if n >= 1000 {
+		n /= slow
+	}
 	parts := make([]string, n)
 	for i := range parts {
 		parts[i] = strings.ReplaceAll(strings.ReplaceAll(format, "#N+1", fmt.Sprint(i+1)), "#N", fmt.Sprint(i))

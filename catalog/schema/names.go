@@ -90,7 +90,7 @@ func renameGroup(schemas []*node) *scope {
 		apply(n, names)
 	}
 	for _, name := range g.properties {
-		public := name
+		public := strings.Clone(name) // the source need not stay in memory
 		if to, renamed := names[name]; renamed {
 			public = to
 			if s.own == nil {

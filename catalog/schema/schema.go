@@ -47,7 +47,7 @@ const empty = `{"type":"object","properties":{}}`
 // Input returns the schema to list for an inputSchema, nil included: compact, an object
 // schema in either mode. The names that were changed are in the Renames.
 func Input(raw json.RawMessage, m Mode) (json.RawMessage, Renames, []Warning) {
-	return input(jsonrpc.Compact(nil, raw), m)
+	return input(jsonrpc.Compact(make([]byte, 0, len(raw)), raw), m)
 }
 
 func input(compact []byte, m Mode) (json.RawMessage, Renames, []Warning) {
@@ -92,7 +92,7 @@ func flatten(root *node, w *warnings, size int) (json.RawMessage, Renames) {
 // Output returns the schema to list for an outputSchema: not flattened, but repaired at
 // its root; nil if it describes no object or a reference in it leads nowhere.
 func Output(raw json.RawMessage) (json.RawMessage, []Warning) {
-	return output(jsonrpc.Compact(nil, raw))
+	return output(jsonrpc.Compact(make([]byte, 0, len(raw)), raw))
 }
 
 func output(compact []byte) (json.RawMessage, []Warning) {

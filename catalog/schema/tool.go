@@ -14,13 +14,17 @@ type Options struct {
 	Title, Description *string         // replace the server's
 	Meta               json.RawMessage // members that are added to _meta; nil for none
 	DropOutput         bool            // the outputSchema goes
+	// IgnoreHeaders is for servers that are asked for no headers, because they do not
+	// speak 2026-07-28 over HTTP: then annotations in their schemas bind nothing, and
+	// invalid ones do not cost the tool its place.
+	IgnoreHeaders bool
 }
 
 // A Tool is a tool definition that every client accepts. It is never changed.
 type Tool struct {
 	JSON        json.RawMessage // compact, the members in the server's order
 	Description string
-	InputSchema json.RawMessage // as it stands in JSON
+	InputSchema json.RawMessage // the part of JSON
 	ShowsOutput bool            // JSON has an outputSchema
 	Renames     Renames
 	Shown, Raw  []Header // from the schema that is shown, and from the server's
@@ -30,7 +34,7 @@ type Tool struct {
 // Definition makes a tool of what a server lists. false: it has to be left out, and the
 // warnings say why.
 func Definition(raw json.RawMessage, o Options) (Tool, bool) {
-	compact := jsonrpc.Compact(nil, raw)
+	compact := jsonrpc.Compact(make([]byte, 0, len(raw)), raw)
 	var d definition
 	if !jsonrpc.IsObject(compact) {
 		d.add("no_object", "a tool that is no object: left out")
@@ -44,24 +48,22 @@ func Definition(raw json.RawMessage, o Options) (Tool, bool) {
 		return Tool{Warnings: d.list}, false
 	}
 	var t Tool
-	var err error
-	if t.Raw, err = rawHeaders(d.get("inputSchema")); err != nil {
-		d.add("invalid_header", err.Error()+": left out")
-		return Tool{Warnings: d.list}, false
+	if !o.IgnoreHeaders {
+		var err error
+		if t.Raw, err = rawHeaders(d.get("inputSchema")); err != nil {
+			d.add("invalid_header", err.Error()+": left out")
+			return Tool{Warnings: d.list}, false
+		}
 	}
 	d.repair()
-	var w []Warning
-	t.InputSchema, t.Renames, w = input(d.get("inputSchema"), o.Mode)
-	d.take(w)
-	d.set("inputSchema", t.InputSchema)
-	if len(t.Raw) > 0 {
-		t.Shown = shownHeaders(t.InputSchema)
-	}
+	t.Renames = d.input(o)
 	d.output(o)
 	d.override(o)
+	t.JSON, t.Warnings = d.json(), d.list
+	t.InputSchema = jsonrpc.Get(t.JSON, "inputSchema")
+	t.Shown = shownHeaders(t.InputSchema)
 	t.ShowsOutput = d.get("outputSchema") != nil
 	t.Description, _ = jsonrpc.Unquote(d.get("description"))
-	t.JSON, t.Warnings = d.json(), d.list
 	return t, true
 }
 
@@ -218,6 +220,14 @@ func validIcon(icon json.RawMessage) bool {
 		}
 	}
 	return source
+}
+
+// input flattens or repairs the inputSchema.
+func (d *definition) input(o Options) Renames {
+	schema, renames, w := input(d.get("inputSchema"), o.Mode)
+	d.take(w)
+	d.set("inputSchema", schema)
+	return renames
 }
 
 // output repairs or removes the outputSchema.

@@ -115,11 +115,22 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
+// A server that is asked for no headers keeps a tool with an annotation that would be
+// invalid, and one that flattening makes reachable is shown like any other.
+func TestHeadersIgnored(t *testing.T) {
+	raw := []byte(`{"name":"t","inputSchema":{"type":"object","properties":{"a":{"$ref":"#/$defs/A"},"b":{"type":"string","x-mcp-header":""}},"$defs":{"A":{"type":"string","x-mcp-header":"A"}}}}`)
+	tool, ok := schema.Definition(raw, schema.Options{IgnoreHeaders: true})
+	want := []schema.Header{{Path: []string{"a"}, Name: "A", Type: "string"}}
+	if !ok || tool.Raw != nil || !reflect.DeepEqual(tool.Shown, want) {
+		t.Errorf("got %v %v %v", ok, tool.Raw, tool.Shown)
+	}
+}
+
 func TestCache(t *testing.T) {
 	c := schema.NewCache(0)
 	raw := []byte(`{"name":"t","description":"d"}`)
 	title := "T"
-	for _, o := range []schema.Options{{}, {Public: "p"}, {Title: &title}, {Description: &title}, {Mode: schema.Passthrough}, {Meta: []byte(`{"a":1}`)}, {DropOutput: true}} {
+	for _, o := range []schema.Options{{}, {Public: "p"}, {Title: &title}, {Description: &title}, {Mode: schema.Passthrough}, {Meta: []byte(`{"a":1}`)}, {DropOutput: true}, {IgnoreHeaders: true}} {
 		want, _ := schema.Definition(raw, o)
 		for range 2 {
 			if got, ok := c.Definition(raw, o); !ok || string(got.JSON) != string(want.JSON) {

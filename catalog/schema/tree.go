@@ -142,6 +142,20 @@ func (n *node) write(dst []byte) []byte {
 	return append(dst, closing)
 }
 
+// length returns how much write appends.
+func (n *node) length() int {
+	if n.raw != "" {
+		return len(n.raw)
+	}
+	size := len("{}") + max(len(n.members)-1, 0)
+	for _, m := range n.members {
+		if size += m.value.length(); n.kind == object {
+			size += len(m.key) + len(`"":`)
+		}
+	}
+	return size
+}
+
 // canonical appends a text that two values share exactly if they are equal: members
 // sorted, numbers by value.
 func (n *node) canonical(dst []byte) []byte {
