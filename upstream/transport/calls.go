@@ -52,8 +52,14 @@ type answer struct {
 type ask struct {
 	id     json.RawMessage
 	of     *call // nil: it belongs to no call
-	cancel context.CancelFunc
+	cancel context.CancelCauseFunc
 }
+
+// Why nobody is asked any more. The first is told to the server, which may still wait.
+var (
+	errCallEnded = &jsonrpc.Error{Code: protocol.CodeInternal, Message: "the request that this belonged to has ended"}
+	errWithdrawn = errors.New("the server wants no answer any more")
+)
 
 // maxAsks is how many questions of one server may be open at once; it gets an error
 // for the next one.
@@ -122,7 +128,7 @@ func (c *calls) remove(k *call) {
 	delete(c.open, k.id)
 	for a := range c.asks {
 		if a.of == k {
-			a.cancel()
+			a.cancel(errCallEnded)
 		}
 	}
 }
@@ -145,7 +151,7 @@ func (c *calls) fail(err error) {
 		}
 	}
 	for a := range c.asks {
-		a.cancel()
+		a.cancel(errClosed)
 	}
 }
 
@@ -317,12 +323,15 @@ func (c *calls) question(ctx context.Context, m jsonrpc.Message, of *call) {
 	if k != nil {
 		sink = k.sink
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	if m.Method == protocol.Ping { // it is about the connection
+		k, ctx = nil, context.WithoutCancel(ctx)
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
 	a := &ask{id: bytes.Clone(m.ID), of: k, cancel: cancel}
 	c.mu.Lock()
 	if c.err != nil || len(c.asks) >= 2*maxAsks { // beyond that not even an error
 		c.mu.Unlock()
-		cancel()
+		cancel(nil)
 		return
 	}
 	if len(c.asks) >= maxAsks {
@@ -338,12 +347,12 @@ func (c *calls) question(ctx context.Context, m jsonrpc.Message, of *call) {
 		c.mu.Lock()
 		delete(c.asks, a)
 		c.mu.Unlock()
-		cancel()
+		cancel(nil)
 	}()
 }
 
-// answer asks whom it concerns and sends the response, unless the question was
-// withdrawn meanwhile.
+// answer asks whom it concerns and sends the response, unless the server has withdrawn
+// the question meanwhile.
 func (c *calls) answer(ctx context.Context, a *ask, sink jsonrpc.Sink, method string, params json.RawMessage) {
 	var reply jsonrpc.Reply
 	var err error
@@ -355,9 +364,13 @@ func (c *calls) answer(ctx context.Context, a *ask, sink jsonrpc.Sink, method st
 	default:
 		reply, err = sink.Ask(ctx, method, params)
 	}
-	if ctx.Err() != nil {
+	switch cause := context.Cause(ctx); {
+	case cause == nil:
+	case errors.Is(cause, errWithdrawn), errors.Is(cause, errClosed):
 		reply.Release()
 		return
+	case err != nil:
+		err = errCallEnded
 	}
 	response := appendResponse(nil, a.id, reply, err)
 	reply.Release()
@@ -372,7 +385,7 @@ func (c *calls) withdraw(id json.RawMessage) {
 	defer c.mu.Unlock()
 	for a := range c.asks {
 		if bytes.Equal(a.id, id) {
-			a.cancel()
+			a.cancel(errWithdrawn)
 		}
 	}
 }
