@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -36,6 +37,7 @@ func TestScripts(t *testing.T) {
 			"await": await,
 			"http":  request,
 			"mask":  mask,
+			"term":  terminate,
 		},
 	})
 }
@@ -116,6 +118,13 @@ func request(ts *testscript.TestScript, _ bool, args []string) {
 		}
 	}
 	fmt.Fprintf(out, "\n%s", text)
+}
+
+// terminate is `term`: SIGTERM to what runs in the background.
+func terminate(ts *testscript.TestScript, _ bool, _ []string) {
+	for _, cmd := range ts.BackgroundCmds() {
+		ts.Check(cmd.Process.Signal(syscall.SIGTERM))
+	}
 }
 
 var varying = regexp.MustCompile(`("(?:refreshed_at|next_try|duration_ms|version)": )("[^"]*"|\d+)`)

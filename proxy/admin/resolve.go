@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/mainstem-mcp/mainstem/catalog"
 	"github.com/mainstem-mcp/mainstem/naming"
@@ -27,7 +26,9 @@ func (a *Admin) Resolve(ctx context.Context, server, tool string) (naming.Ref, e
 	if !u.Server().Enabled {
 		return naming.Ref{}, &Error{Kind: Unknown, Server: name, Tool: tool, Message: fmt.Sprintf("server %q is disabled", name)}
 	}
-	a.settle(ctx, u)
+	if err := a.settle(ctx, u); err != nil {
+		return naming.Ref{}, err
+	}
 	c := a.proxy.Catalog()
 	if enabled(c, name, tool) {
 		return naming.Ref{Server: name, Raw: tool}, nil
@@ -46,19 +47,30 @@ func (a *Admin) Public(name string) (naming.Ref, bool) {
 	return entry.Ref, ok
 }
 
-// settle waits for the first list of a server, for as long as a client would.
-func (a *Admin) settle(ctx context.Context, u *upstream.Upstream) {
+// settle sees to it that a server has a list, and asks for it no longer than clients
+// wait for their first one. What a server lists is not known as long as it cannot be
+// reached: that is the error then, not that the tool is unknown.
+func (a *Admin) settle(ctx context.Context, u *upstream.Upstream) error {
 	if u.Listing() != nil {
-		return
+		return nil
 	}
-	timer := time.NewTimer(a.cfg.Limits.FirstListWait)
-	defer timer.Stop()
-	select {
-	case <-u.Settled():
-		a.proxy.Rebuild() // the list may be newer than the catalog
-	case <-timer.C:
-	case <-ctx.Done():
+	wait, cancel := context.WithTimeout(ctx, a.cfg.Limits.FirstListWait)
+	defer cancel()
+	err := u.Refresh(wait)
+	a.proxy.Rebuild() // the list may be newer than the catalog
+	switch status := u.Status(); {
+	case u.Listing() != nil:
+		return nil
+	case wait.Err() == nil:
+		return failList(err)
+	case ctx.Err() != nil:
+		return fail(context.Cause(ctx))
+	case status.State == upstream.NeedsLogin:
+		return &Error{Kind: Auth, Server: u.Server().Name, Message: status.Error}
+	case status.Error != "":
+		return &Error{Kind: Unreachable, Server: u.Server().Name, Message: status.Error}
 	}
+	return &Error{Kind: Timeout, Server: u.Server().Name, Message: u.Server().Name + ": no list of its tools yet (limits.first_list_wait)"}
 }
 
 // Name returns the name of the server that a person means: by its name, or by the
