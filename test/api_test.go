@@ -67,7 +67,7 @@ func TestAPICall(t *testing.T) {
 			continue
 		}
 		for _, want := range c.want {
-			if !strings.Contains(string(body), want) {
+			if !strings.Contains(client.Compact(body), want) {
 				t.Errorf("%s: %s lacks %s", c.path, body, want)
 			}
 		}
@@ -233,6 +233,9 @@ func TestCatalogTags(t *testing.T) {
 			}
 			last = at
 			server, part, _ := strings.Cut(strings.TrimPrefix(e.Tag, "mcp_"), "_")
+			if fakes[server] != nil && server != e.Server {
+				continue // the name of another server goes before the part of a tag
+			}
 			code, body := m.Post("/api/v1/servers/"+server+"/tools/"+part+"/call", `{}`)
 			if code != 200 || len(fakes[e.Server].Calls(e.Raw)) == 0 {
 				t.Errorf("%s: a call of %s %s: %d %s", v.ID, server, part, code, body)

@@ -29,7 +29,7 @@ var refused = []struct {
 	{"C10 no ASCII", "mcpServers:\n  a:\n    url: http://127.0.0.1:1/mcp\n    headers: {X-Team: \"team-value…\"}\n", []string{":4:", "a", "X-Team"}},
 	{"F006 empty allow list", "mcpServers:\n  a: {command: cat, enabled_tools: []}\n", []string{":2:", "enabled_tools"}},
 	{"unknown transport", "mcpServers:\n  a:\n    url: http://127.0.0.1:1/mcp\n    transport: stdoi\n", []string{":4:", "mcpServers.a.transport", "stdoi", "stdio", "streamable_http", "sse"}},
-	{"several problems", "listne: x\nmcpServers:\n  a: {command: cat, timeout: 900s}\n  b__c: {command: cat}\n", []string{":1:", "listne", "listen", ":3:", "timeout", "300s", ":4:", "b__c"}},
+	{"several problems", "listne: x\nmcpServers:\n  a: {command: cat, timeout: 900s}\n  b__c: {command: cat}\n", []string{":1:", "listne", "listen", ":3:", "timeout", "900s", ":4:", "b__c"}},
 	{"no YAML", "mcpServers: {a: {command: cat}\n", []string{"mainstem.yaml"}},
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -83,6 +84,12 @@ func failed(t *testing.T, got client.Message, server string, words ...string) {
 			t.Errorf("text of the error is %q, want it to hold %q", text, word)
 		}
 	}
+}
+
+// awaitNames lists until the names are as they should be.
+func awaitNames(t *testing.T, c interface{ Names() []string }, want ...string) {
+	t.Helper()
+	run.Eventually(t, fmt.Sprintf("the names %v", want), func() bool { return slices.Equal(c.Names(), want) })
 }
 
 // quick fails the test if more than the given time has passed since start.

@@ -57,6 +57,7 @@ var oddTools = []struct {
 	{"", `"inputSchema":{"type":"object"}`, true},
 	{"good", `"inputSchema":{"type":"object"},"description":"the same name again"`, true},
 	{"header_twice", `"inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"K"},"b":{"type":"string","x-mcp-header":"k"}}}`, true},
+	{"header_by_reference", `"inputSchema":{"type":"object","$defs":{"r":{"type":"string","x-mcp-header":"K"}},"properties":{"a":{"$ref":"#/$defs/r"}}}`, true},
 	{"header_number", `"inputSchema":{"type":"object","properties":{"a":{"type":"number","x-mcp-header":"K"}}}`, true},
 	{"header_line", `"inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"K\r\nX: y"}}}`, true},
 }

@@ -239,8 +239,11 @@ func TestOutputVectors(t *testing.T) {
 				tools = append(tools, tool(v.ID, more))
 				calls[v.ID] = func(c *fake.Call) { c.Result(all[i].InputText) }
 			}
-			s := fake.HTTP(t, fake.Options{Tools: tools, Calls: calls, Modern: true})
-			m := run.Start(t, run.Of(run.HTTP("notes", s, fields{"output": mode})))
+			options := fake.Options{Tools: tools, Calls: calls}
+			old := fake.HTTP(t, options)
+			options.Modern, options.NoHandshake = true, true
+			fresh := fake.HTTP(t, options)
+			m := run.Start(t, run.Of(run.HTTP("notes", old, fields{"output": mode}), run.HTTP("fresh", fresh, fields{"output": mode})))
 			for _, v := range all {
 				v.check(t, m, mode)
 			}
@@ -257,7 +260,11 @@ func (v outputVector) check(t *testing.T, m *run.Mainstem, mode string) {
 	if version == "" {
 		version = client.Latest
 	}
-	got := client.Dial(t, m.Endpoint(), version).Tool("notes__"+v.ID, "{}").Result
+	server := "notes"
+	if version == client.Modern {
+		server = "fresh" // of the same era, so that nothing is lost on the way
+	}
+	got := client.Dial(t, m.Endpoint(), version).Tool(server+"__"+v.ID, "{}").Result
 	want := string(v.Expected[mode])
 	if want == `"unchanged"` {
 		want = v.InputText

@@ -3,6 +3,7 @@ package test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -143,7 +144,9 @@ func (v schemaVector) want(mode string) json.RawMessage {
 // TestSchemaVectors lists the schemas of all vectors through one Mainstem, once in each mode, and sends their arguments.
 func TestSchemaVectors(t *testing.T) {
 	t.Parallel()
-	all := vectors[schemaVector](t, "schema.json", "schemas")
+	all := slices.DeleteFunc(vectors[schemaVector](t, "schema.json", "schemas"), func(v schemaVector) bool {
+		return v.ID == "S086" // its annotation is reached through a reference, for which the whole tool is left out: see TestMalformedTools
+	})
 	var tools []string
 	for _, v := range all {
 		tools = append(tools, withSchema(v.ID, string(v.Input)))
@@ -205,7 +208,7 @@ func TestToolVectors(t *testing.T) {
 				}
 				continue
 			}
-			same(t, v.ID+" "+mode, byName(t, list, name), strings.Replace(want, `"name":"t"`, `"name":`+quote(name), 1))
+			same(t, v.ID+" "+mode, byName(t, list, name), strings.Replace(client.Compact([]byte(want)), `"name":"t"`, `"name":`+quote(name), 1))
 		}
 	}
 }

@@ -178,9 +178,7 @@ func TestC169CrashLoop(t *testing.T) {
 		t.Fatal(err)
 	}
 	m.WaitStatus("loop", "healthy")
-	if got := legacy(t, m).Names(); !slices.Equal(got, []string{"loop__a"}) {
-		t.Errorf("names = %v", got)
-	}
+	awaitNames(t, legacy(t, m), "loop__a")
 }
 
 func TestC171ChildDiesDuringCall(t *testing.T) {
@@ -300,7 +298,5 @@ func TestStdioListChanged(t *testing.T) {
 	s.SetTools(fake.Tools("b")...)
 	s.Announce()
 	c.Expect("notifications/tools/list_changed")
-	if got := c.Names(); !slices.Equal(got, []string{"up__b"}) {
-		t.Errorf("names = %v", got)
-	}
+	awaitNames(t, c, "up__b")
 }

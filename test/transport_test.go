@@ -92,9 +92,7 @@ func TestC76ListChanged(t *testing.T) {
 				s.SetTools(fake.Tools("a", "b")...)
 				s.Announce()
 				feed.Expect("notifications/tools/list_changed")
-				if got := c.Names(); !slices.Equal(got, []string{"up__a", "up__b"}) {
-					t.Errorf("names = %v", got)
-				}
+				awaitNames(t, c, "up__a", "up__b")
 			})
 		}
 	}
@@ -109,9 +107,7 @@ func TestC76ListChangedOverStdio(t *testing.T) {
 	s.SetTools(fake.Tools("b")...)
 	s.Announce()
 	feed.Expect("notifications/tools/list_changed")
-	if got := c.Names(); !slices.Equal(got, []string{"up__b"}) {
-		t.Errorf("names = %v", got)
-	}
+	awaitNames(t, c, "up__b")
 }
 
 // TestC78Burst sends 200 notifications and looks how often the list is read, and that the last change is seen.
@@ -490,5 +486,17 @@ func TestC125ClientCredentialsStayHere(t *testing.T) {
 		if all := fmt.Sprint(r.Header); strings.Contains(all, "secret-") {
 			t.Errorf("%s with %s", r.Method, all)
 		}
+	}
+}
+
+// TestDualEraServer is spoken to in the era of each client.
+func TestDualEraServer(t *testing.T) {
+	t.Parallel()
+	s, m := behind(t, fake.Options{Tools: fake.Tools("a"), Modern: true})
+	legacy(t, m).Tool("up__a", `{"from":1}`)
+	modern(t, m).Tool("up__a", `{"from":2}`)
+	calls := s.Calls("a")
+	if len(calls) != 2 || calls[0].Session == "" || calls[1].Session != "" || calls[1].Header.Get("Mcp-Protocol-Version") != fake.Modern {
+		t.Errorf("%d calls: the first one should be in a session, the second one in none: %v", len(calls), calls)
 	}
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"bufio"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -166,10 +167,18 @@ func (c *HTTP) headers(method, params string) http.Header {
 		h.Set("Mcp-Method", method)
 		var name string
 		if json.Unmarshal(Member(json.RawMessage(params), "name"), &name) == nil {
-			h.Set("Mcp-Name", name)
+			h.Set("Mcp-Name", encoded(name))
 		}
 	}
 	return h
+}
+
+// encoded puts a value that no header can carry into the sentinel that the specification has for it.
+func encoded(value string) string {
+	if value == strings.TrimSpace(value) && strings.IndexFunc(value, func(r rune) bool { return r < 0x20 || r > 0x7e }) < 0 && !strings.HasPrefix(value, "=?base64?") {
+		return value
+	}
+	return "=?base64?" + base64.StdEncoding.EncodeToString([]byte(value)) + "?="
 }
 
 // Post sends a body as it is; headers are added to the client's.

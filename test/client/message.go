@@ -95,13 +95,58 @@ func Member(object json.RawMessage, path ...string) json.RawMessage {
 	return object
 }
 
-// Compact returns a value without white space, with its digits and its order.
+// Compact returns a value without white space and with no more escapes than JSON demands. Order and digits stay.
 func Compact(raw []byte) string {
-	var out bytes.Buffer
-	if err := json.Compact(&out, raw); err != nil {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	var out strings.Builder
+	if err := compact(&out, d); err != nil {
 		return fmt.Sprintf("(no JSON: %v) %s", err, raw)
 	}
 	return out.String()
+}
+
+// compact copies one value.
+func compact(out *strings.Builder, d *json.Decoder) error {
+	token, err := d.Token()
+	if err != nil {
+		return err
+	}
+	delim, ok := token.(json.Delim)
+	if !ok {
+		out.WriteString(scalar(token))
+		return nil
+	}
+	out.WriteString(delim.String())
+	for first := true; d.More(); first = false {
+		if !first {
+			out.WriteByte(',')
+		}
+		if delim == '{' {
+			name, err := d.Token()
+			if err != nil {
+				return err
+			}
+			out.WriteString(scalar(name) + ":")
+		}
+		if err := compact(out, d); err != nil {
+			return err
+		}
+	}
+	end, err := d.Token()
+	if err == nil {
+		out.WriteString(end.(json.Delim).String())
+	}
+	return err
+}
+
+func scalar(token json.Token) string {
+	var out bytes.Buffer
+	e := json.NewEncoder(&out)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(token)
+	text := strings.TrimSuffix(out.String(), "\n")
+	return strings.NewReplacer(`\u2028`, "\u2028", `\u2029`, "\u2029").Replace(text)
 }
 
 // CallParams returns the parameters of tools/call; arguments are raw JSON, none if empty.

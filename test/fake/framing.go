@@ -45,11 +45,22 @@ type response struct {
 	mu      sync.Mutex // the server's own questions come from other goroutines
 	w       http.ResponseWriter
 	started bool
+	over    bool // the handler has returned: w must not be used any more
+}
+
+// end makes what comes later go nowhere.
+func (o *response) end() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.over = true
 }
 
 func (o *response) message(m []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if o.over {
+		return
+	}
 	o.open()
 	o.write(o.framing.event(m, false))
 }

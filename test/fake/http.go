@@ -7,7 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -15,7 +17,7 @@ import (
 func HTTP(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := newServer(o)
-	s.listenOn(t, "127.0.0.1:0", http.HandlerFunc(s.streamable))
+	s.listenOn(t, Listen(t), http.HandlerFunc(s.streamable))
 	s.URL = "http://" + s.front.addr + "/mcp"
 	return s
 }
@@ -27,12 +29,24 @@ type listener struct {
 	server  *http.Server
 }
 
-func (s *Server) listenOn(t testing.TB, addr string, h http.Handler) {
+// ports counts below the range from which the system takes ports for outgoing connections, so that nobody gets one of a server that is
+// shut for a while.
+var ports atomic.Int32
+
+// Listen takes a free port of loopback.
+func Listen(t testing.TB) net.Listener {
 	t.Helper()
-	l, err := net.Listen("tcp", addr)
-	if err != nil {
-		t.Fatal(err)
+	for range 1000 {
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+(os.Getpid()*97+int(ports.Add(1)))%12000)); err == nil {
+			return l
+		}
 	}
+	t.Fatal("no free port")
+	return nil
+}
+
+func (s *Server) listenOn(t testing.TB, l net.Listener, h http.Handler) {
+	t.Helper()
 	s.front = &listener{addr: l.Addr().String(), handler: h, server: &http.Server{Handler: h}}
 	go s.front.server.Serve(l)
 	t.Cleanup(s.Shut)
@@ -44,7 +58,11 @@ func (s *Server) Shut() { _ = s.front.server.Close() }
 // Reopen takes connections again, on the same port.
 func (s *Server) Reopen(t testing.TB) {
 	t.Helper()
-	s.listenOn(t, s.front.addr, s.front.handler)
+	l, err := net.Listen("tcp", s.front.addr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.listenOn(t, l, s.front.handler)
 }
 
 // Host returns host and port.
@@ -92,6 +110,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request, got Received) {
 		return
 	}
 	out := &response{framing: s.opt.Framing, r: r, w: w}
+	defer out.end()
 	c := s.newCall(r.Context(), got, out)
 	defer c.cancel()
 	c.W = w
@@ -195,6 +214,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, got Received) {
 		return
 	}
 	out := &response{framing: s.opt.Framing, r: r, w: w}
+	defer out.end()
 	out.mu.Lock()
 	out.open()
 	_ = http.NewResponseController(w).Flush()

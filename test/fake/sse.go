@@ -15,7 +15,7 @@ func SSE(t testing.TB, endpoint string, o Options) *Server {
 	t.Helper()
 	s := newServer(o)
 	streams := &sseStreams{byID: map[string]*sseStream{}}
-	s.listenOn(t, "127.0.0.1:0", http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.listenOn(t, Listen(t), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.sse(w, r, endpoint, streams)
 	}))
 	s.URL = "http://" + s.front.addr + "/old/sse"
@@ -70,6 +70,7 @@ func (s *Server) sse(w http.ResponseWriter, r *http.Request, endpoint string, st
 func (s *Server) events(w http.ResponseWriter, r *http.Request, endpoint string, streams *sseStreams) {
 	id := fmt.Sprintf("sse-%d", s.ids.Add(1))
 	stream := &sseStream{ctx: r.Context(), out: &response{framing: s.opt.Framing, r: r, w: w}}
+	defer stream.out.end()
 	streams.mu.Lock()
 	streams.byID[id] = stream
 	streams.mu.Unlock()

@@ -19,10 +19,7 @@ import (
 func Stdio(t testing.TB, o Options) *Server {
 	t.Helper()
 	s := newServer(o)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	l := Listen(t)
 	self, err := os.Executable()
 	if err != nil {
 		t.Fatal(err)

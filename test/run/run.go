@@ -4,17 +4,16 @@ package run
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/mainstem-mcp/mainstem/test/fake"
 )
 
 // patience is how long a test waits for what must happen.
@@ -62,7 +61,9 @@ func StartIn(t testing.TB, dir string, c Config, env ...string) *Mainstem {
 
 func launch(t testing.TB, dir string, c Config, env []string) *Mainstem {
 	t.Helper()
-	addr := freeAddr(t)
+	l := fake.Listen(t)
+	addr := l.Addr().String()
+	l.Close()
 	m := &Mainstem{
 		URL: "http://" + addr, Addr: addr, StateDir: filepath.Join(dir, "state"),
 		t: t, home: dir, log: newLog(), exited: make(chan struct{}),
@@ -92,22 +93,6 @@ func command(t testing.TB, dir string, c Config, env []string, args ...string) *
 	cmd.Dir = dir
 	cmd.Env = append([]string{"HOME=" + dir, "PATH=" + os.Getenv("PATH"), "LANG=C.UTF-8", "TMPDIR=" + os.TempDir()}, env...)
 	return cmd
-}
-
-// ports counts below the range from which the system gives ports away, so that nobody takes one between choice and use.
-var ports atomic.Int32
-
-func freeAddr(t testing.TB) string {
-	t.Helper()
-	for range 1000 {
-		addr := fmt.Sprintf("127.0.0.1:%d", 20000+(os.Getpid()*97+int(ports.Add(1)))%12000)
-		if l, err := net.Listen("tcp", addr); err == nil {
-			l.Close()
-			return addr
-		}
-	}
-	t.Fatal("no free port")
-	return ""
 }
 
 // listening waits until the process answers; false means that it ended instead.
