@@ -8,6 +8,7 @@ package jsonrpc
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"unicode/utf8"
 )
 
@@ -198,14 +199,17 @@ func (s *scanner) str(start int) (int, *Error) {
 		if len(b)-i >= 8 {
 			w := binary.LittleEndian.Uint64(b[i:])
 			quote, slash := w^(ones*'"'), w^(ones*'\\')
-			// high bit set in a byte that is < 0x20, '"', '\\' or beyond ASCII; a
-			// byte next to a hit may be set too, which costs only a closer look
-			if ((w-ones*0x20)|(quote-ones)|(slash-ones)|w)&highs == 0 {
+			// the lowest high bit stands in the first byte that is < 0x20, '"', '\\' or
+			// beyond ASCII; those above it may be carries
+			special := ((w - ones*0x20) | (quote - ones) | (slash - ones) | w) & highs
+			if special == 0 {
 				i += 8
 				continue
 			}
+			i += bits.TrailingZeros64(special) / 8
 		}
-		switch c := b[i]; {
+		c := b[i]
+		switch {
 		case c == '"':
 			return i + 1, nil
 		case c == '\\':
@@ -219,14 +223,24 @@ func (s *scanner) str(start int) (int, *Error) {
 		case c < utf8.RuneSelf:
 			i++
 		default:
-			r, n := utf8.DecodeRune(b[i:])
-			if r == utf8.RuneError && n == 1 {
+			n := runeLength(b[i:])
+			if n == 0 {
 				return 0, syntaxError("invalid UTF-8", i)
 			}
 			i += n
 		}
 	}
 	return 0, syntaxError("a string does not end", start)
+}
+
+// runeLength returns the length of the character beyond ASCII that b starts with, 0 if
+// it is malformed.
+func runeLength(b []byte) int {
+	r, n := utf8.DecodeRune(b)
+	if r == utf8.RuneError && n == 1 {
+		return 0
+	}
+	return n
 }
 
 // escape returns the length of the escape that b starts with, 0 if it is malformed.

@@ -194,10 +194,11 @@ func TestPick(t *testing.T) {
 func BenchmarkCheck(b *testing.B) {
 	small := []byte(seeds[0])
 	large := []byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"` + strings.Repeat("lorem ipsum ", 64<<10/12) + `"}]}}`)
+	mixed := []byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"` + strings.Repeat(`a line of \"text\" with é and 日本,\n`, 64<<10/44) + `"}]}}`)
 	for _, bb := range []struct {
 		name string
 		in   []byte
-	}{{"small", small}, {"64KiB", large}} {
+	}{{"small", small}, {"64KiB", large}, {"64KiB of mixed text", mixed}} {
 		b.Run("Parse/"+bb.name, func(b *testing.B) {
 			b.SetBytes(int64(len(bb.in)))
 			b.ReportAllocs()
