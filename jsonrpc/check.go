@@ -248,32 +248,42 @@ func escape(b []byte) int {
 	if len(b) < 2 {
 		return 0
 	}
-	switch b[1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
-		return 2
-	case 'u':
-		if len(b) >= 6 && hex4(b[2:6]) >= 0 {
-			return 6
-		}
+	switch kind := escapes[b[1]]; {
+	case kind != 'u':
+		return int(kind)
+	case len(b) >= 6 && (hexValues[b[2]]|hexValues[b[3]]|hexValues[b[4]]|hexValues[b[5]]) < 16:
+		return 6
 	}
 	return 0
 }
+
+// escapes holds, by the character after the backslash, 2 for an escape of that length,
+// 'u' for one with four digits, 0 for none.
+var escapes = [256]byte{'"': 2, '\\': 2, '/': 2, 'b': 2, 'f': 2, 'n': 2, 'r': 2, 't': 2, 'u': 'u'}
+
+// hexValues holds the value of each hexadecimal digit, 0xff for what is none.
+var hexValues = func() (t [256]byte) {
+	for i := range t {
+		t[i] = 0xff
+	}
+	for i := range byte(10) {
+		t['0'+i] = i
+	}
+	for i := range byte(6) {
+		t['a'+i], t['A'+i] = 10+i, 10+i
+	}
+	return t
+}()
 
 // hex4 returns the value of four hexadecimal digits, -1 if they are none.
 func hex4(b []byte) rune {
 	var r rune
 	for _, c := range b[:4] {
-		switch {
-		case c >= '0' && c <= '9':
-			c -= '0'
-		case c >= 'a' && c <= 'f':
-			c -= 'a' - 10
-		case c >= 'A' && c <= 'F':
-			c -= 'A' - 10
-		default:
+		v := hexValues[c]
+		if v > 15 {
 			return -1
 		}
-		r = r<<4 | rune(c)
+		r = r<<4 | rune(v)
 	}
 	return r
 }
