@@ -22,10 +22,16 @@ type oldPeer struct {
 	*httptest.Server
 	endpoint string
 	out      chan string // pieces of the stream; closed: it ends
-	post     func(w http.ResponseWriter, m jsonrpc.Message)
 
-	mu  sync.Mutex
-	got []received
+	mu   sync.Mutex
+	post func(w http.ResponseWriter, m jsonrpc.Message)
+	got  []received
+}
+
+func (p *oldPeer) answer(post func(w http.ResponseWriter, m jsonrpc.Message)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.post = post
 }
 
 func newOldPeer(t testing.TB, endpoint string, post func(http.ResponseWriter, jsonrpc.Message)) *oldPeer {
@@ -40,9 +46,10 @@ func (p *oldPeer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m, _ := jsonrpc.Parse(body)
 	p.mu.Lock()
 	p.got = append(p.got, received{r.Method, r.RequestURI, r.Header, string(body), m})
+	post := p.post
 	p.mu.Unlock()
 	if r.Method == http.MethodPost {
-		p.post(w, m)
+		post(w, m)
 		return
 	}
 	write := events(w)
@@ -99,7 +106,7 @@ func TestSSE_C94(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			p := newOldPeer(t, row.endpoint, nil)
 			p.endpoint = strings.Replace(row.endpoint, "SELF", p.URL, 1)
-			p.post = p.echo
+			p.answer(p.echo)
 			c, err := openSSE(t, p.URL+"/old/sse", 0, nil)
 			if row.refused != "" {
 				if err == nil || !strings.Contains(err.Error(), row.refused) || strings.Contains(err.Error(), "secret") {
@@ -146,7 +153,7 @@ func TestSSE_EndsWithContext(t *testing.T) {
 
 func TestSSE_Messages(t *testing.T) {
 	p := newOldPeer(t, "/m", nil)
-	p.post = p.echo
+	p.answer(p.echo)
 	session := newSink()
 	c, err := openSSE(t, p.URL, 1<<16, session)
 	if err != nil {
@@ -179,37 +186,37 @@ func TestSSE_Messages(t *testing.T) {
 	t.Run("C71 only that call fails", func(t *testing.T) {
 		for _, size := range []int{1<<16 + 1, 1 << 20} {
 			for _, format := range []string{`{"jsonrpc":"2.0","id":%s,"result":"%s"}`, `{"result":"%[2]s","jsonrpc":"2.0","id":%[1]s}`} {
-				p.post = func(w http.ResponseWriter, m jsonrpc.Message) {
+				p.answer(func(w http.ResponseWriter, m jsonrpc.Message) {
 					w.WriteHeader(http.StatusAccepted)
 					p.out <- "data: " + fmt.Sprintf(format, m.ID, strings.Repeat("x", size)) + "\r\n\r\n"
-				}
+				})
 				_, err := call(t, c, "tools/call", `{}`, nil)
 				if _, ok := errors.AsType[*transport.TooLarge](err); !ok {
 					t.Errorf("got %v", err)
 				}
 			}
 		}
-		p.post = p.echo
+		p.answer(p.echo)
 		if _, err := call(t, c, "tools/call", `{}`, nil); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("C70 invalid answer", func(t *testing.T) {
-		p.post = func(w http.ResponseWriter, m jsonrpc.Message) {
+		p.answer(func(w http.ResponseWriter, m jsonrpc.Message) {
 			p.out <- "data: {\"jsonrpc\":\"2.0\",\"id\":" + string(m.ID) + ",\"result\":\"\xe9\"}\n\n"
-		}
+		})
 		if _, err := call(t, c, "tools/call", `{}`, nil); err == nil {
 			t.Error("no error")
 		}
 	})
 	t.Run("answer in the body", func(t *testing.T) {
-		p.post = func(w http.ResponseWriter, m jsonrpc.Message) { respond(w, m, `{"here":1}`) }
+		p.answer(func(w http.ResponseWriter, m jsonrpc.Message) { respond(w, m, `{"here":1}`) })
 		if got, err := call(t, c, "tools/call", `{}`, nil); got != `{"here":1}` {
 			t.Errorf("got %s, %v", got, err)
 		}
 	})
 	t.Run("session gone", func(t *testing.T) {
-		p.post = func(w http.ResponseWriter, m jsonrpc.Message) { w.WriteHeader(http.StatusNotFound) }
+		p.answer(func(w http.ResponseWriter, m jsonrpc.Message) { w.WriteHeader(http.StatusNotFound) })
 		_, err := call(t, c, "tools/call", `{}`, nil)
 		if _, ok := errors.AsType[*transport.SessionGone](err); !ok {
 			t.Errorf("got %v", err)
@@ -217,11 +224,11 @@ func TestSSE_Messages(t *testing.T) {
 	})
 	t.Run("cancel", func(t *testing.T) {
 		started := make(chan struct{})
-		p.post = func(w http.ResponseWriter, m jsonrpc.Message) {
+		p.answer(func(w http.ResponseWriter, m jsonrpc.Message) {
 			if m.IsRequest() {
 				close(started)
 			}
-		}
+		})
 		ctx, cancel := context.WithCancel(t.Context())
 		go func() { <-started; cancel() }()
 		if _, err := c.Call(ctx, "tools/call", jsonrpc.NewParams(json.RawMessage(`{}`)), nil); err != context.Canceled {
@@ -234,7 +241,7 @@ func TestSSE_Messages(t *testing.T) {
 func TestSSE_StreamEnds_C86(t *testing.T) {
 	before := runtime.NumGoroutine()
 	p := newOldPeer(t, "/m", nil)
-	p.post = func(w http.ResponseWriter, m jsonrpc.Message) { close(p.out) }
+	p.answer(func(w http.ResponseWriter, m jsonrpc.Message) { close(p.out) })
 	c, err := openSSE(t, p.URL, 0, nil)
 	if err != nil {
 		t.Fatal(err)

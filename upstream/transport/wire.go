@@ -135,6 +135,7 @@ const (
 	idleTimeout = 90 * time.Second
 	maxIdle     = 64       // connections kept to one origin
 	maxHead     = 64 << 10 // bytes of an answer's head
+	maxPeek     = 128      // bytes that are looked at before they are read
 )
 
 var (

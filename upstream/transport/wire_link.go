@@ -9,15 +9,14 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
 // A link is one connection of an ownWire. Whoever took it from there owns it.
 type link struct {
 	conn   net.Conn
-	abort  func()          // ends the connection, from any goroutine
-	socket syscall.RawConn // nil: what has arrived cannot be looked at
+	abort  func() // ends the connection, from any goroutine
+	look   glance
 	in     *bufio.Reader
 	room   int       // bytes of a head that may still come; -1: no head is being read
 	head   []byte    // memory for the heads of requests
@@ -27,9 +26,7 @@ type link struct {
 
 func newLink(conn net.Conn) *link {
 	l := &link{conn: conn, abort: func() { conn.Close() }, room: -1}
-	if c, ok := conn.(syscall.Conn); ok {
-		l.socket, _ = c.SyscallConn() // nil does no harm
-	}
+	l.look.at(conn)
 	l.in = bufio.NewReaderSize(l, 4<<10)
 	return l
 }
@@ -110,7 +107,7 @@ const (
 	dead
 )
 
-// condition tells whether l can be used again. It never waits for the server for long.
+// condition tells whether l can be kept. It never waits for the server for long.
 func (l *link) condition() condition {
 	if l.rest.reader != nil {
 		if c := l.settle(); c != ready {
@@ -120,8 +117,15 @@ func (l *link) condition() condition {
 	if l.in.Buffered() > 0 { // nobody asked for this
 		return dead
 	}
-	var one [1]byte
-	if n, open := l.peek(one[:]); n > 0 || !open {
+	return ready
+}
+
+// alive is condition when l is about to be used: the server may have hung up since.
+func (l *link) alive() condition {
+	if c := l.condition(); c != ready {
+		return c
+	}
+	if arrived, open := l.peek(); len(arrived) > 0 || !open {
 		return dead
 	}
 	return ready
@@ -130,12 +134,11 @@ func (l *link) condition() condition {
 // settle reads the end of an answer that nobody wants, if all of it has arrived.
 func (l *link) settle() condition {
 	arrived, _ := l.in.Peek(l.in.Buffered())
-	var more [128]byte
-	n, open := l.peek(more[:])
-	arrived = append(arrived[:len(arrived):len(arrived)], more[:n]...)
+	more, open := l.peek()
+	arrived = append(arrived[:len(arrived):len(arrived)], more...)
 	switch {
 	case l.rest.arrived(arrived):
-	case !open || n == len(more):
+	case !open || len(more) == maxPeek:
 		return dead
 	default:
 		return waits

@@ -119,14 +119,14 @@ func (w *ownWire) take() *link {
 			w.keep(waiting...)
 			return nil
 		}
-		switch l.condition() {
-		case ready:
+		switch c := l.alive(); {
+		case c == dead || !time.Now().Before(l.expiry):
+			w.drop(l)
+		case c == waits:
+			waiting = append(waiting, l)
+		default:
 			w.keep(waiting...)
 			return l
-		case waits:
-			waiting = append(waiting, l)
-		case dead:
-			w.drop(l)
 		}
 	}
 }

@@ -2,26 +2,45 @@
 
 package transport
 
-import "syscall"
+import (
+	"net"
+	"syscall"
+)
 
-// peek copies what has arrived on the socket into p and leaves it there. open is false
-// if nothing more will come.
-func (l *link) peek(p []byte) (n int, open bool) {
-	if l.socket == nil {
-		return 0, true
+// A glance looks at what has arrived on a socket and leaves it there. It is kept with
+// the connection because it is made for each request.
+type glance struct {
+	socket syscall.RawConn // nil: it cannot be looked into
+	recv   func(fd uintptr) bool
+	seen   [maxPeek]byte
+	n      int
+	err    error
+}
+
+func (g *glance) at(conn net.Conn) {
+	if c, ok := conn.(syscall.Conn); ok {
+		g.socket, _ = c.SyscallConn() // nil after an error
 	}
-	var failed error
-	err := l.socket.Read(func(fd uintptr) bool {
-		n, _, failed = syscall.Recvfrom(int(fd), p, syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
+	g.recv = func(fd uintptr) bool {
+		g.n, _, g.err = syscall.Recvfrom(int(fd), g.seen[:], syscall.MSG_PEEK|syscall.MSG_DONTWAIT)
 		return true // never wait
-	})
-	switch {
-	case err != nil:
-		return 0, false
-	case failed == syscall.EAGAIN || failed == syscall.EINTR:
-		return 0, true
-	case failed != nil:
-		return 0, false
 	}
-	return n, n > 0
+}
+
+// peek returns what has arrived, valid until the next peek. open is false if nothing
+// more will come.
+func (l *link) peek() (arrived []byte, open bool) {
+	g := &l.look
+	if g.socket == nil {
+		return nil, true
+	}
+	switch err := g.socket.Read(g.recv); {
+	case err != nil:
+		return nil, false
+	case g.err == syscall.EAGAIN || g.err == syscall.EINTR:
+		return nil, true
+	case g.err != nil:
+		return nil, false
+	}
+	return g.seen[:g.n], g.n > 0
 }
