@@ -13,6 +13,7 @@ import (
 	"github.com/mainstem-mcp/mainstem/config"
 	"github.com/mainstem-mcp/mainstem/jsonrpc"
 	"github.com/mainstem-mcp/mainstem/naming"
+	"github.com/mainstem-mcp/mainstem/protocol"
 )
 
 // A Source is one server and what it listed last.
@@ -91,7 +92,7 @@ func Build(prev *Catalog, cfg *config.Config, info json.RawMessage, sources []So
 // part prepares one server's tools, or takes them from the catalog before.
 func (c *Catalog) part(prev *Catalog, names naming.Options, s Source) *part {
 	if prev != nil {
-		if p := prev.servers[s.Server.Name]; p != nil && p.hash == s.Listing.Hash() && p.settings == s.Server.Hash && p.private == s.Listing.Private {
+		if p := prev.servers[s.Server.Name]; p != nil && p.hash == s.Listing.Hash() && p.source.Listing.Version == s.Listing.Version && p.settings == s.Server.Hash && p.private == s.Listing.Private {
 			return p
 		}
 	}
@@ -127,6 +128,8 @@ func (c *Catalog) prepare(p *part, item listing.Item) {
 	o := server.Tools[item.Name]
 	tool, ok := c.flat.Definition(item.Raw, schema.Options{
 		Mode: schema.ModeOf(server.Schema), Title: o.Title, Description: o.Description, Meta: o.Meta, DropOutput: server.Output == "text",
+		// only a modern server over HTTP reads headers, so only there can they be wrong
+		IgnoreHeaders: p.source.Listing.Version != protocol.V20260728 || server.Transport == config.Stdio,
 	})
 	for _, w := range tool.Warnings {
 		p.warn(item.Name, w.Message)
