@@ -96,6 +96,35 @@ func TestC140EarlyList(t *testing.T) {
 	}
 }
 
+// TestC140EarlyCall has calls that come before the first list; they wait for it too.
+func TestC140EarlyCall(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	s, m := behind(t, fake.Options{Tools: fake.Tools("a"), Handlers: map[string]fake.Handler{"tools/list": func(c *fake.Call) {
+		if c.Hold(g.C) {
+			c.Usual()
+		}
+	}}})
+	s.Wait(t, "tools/list", 1)
+	old, fresh := legacy(t, m), modern(t, m)
+	var all sync.WaitGroup
+	for _, c := range []*client.HTTP{old, fresh} {
+		all.Go(func() {
+			if got := c.Tool("up__a", `{"q":1}`); got.Text() != `{"q":1}` {
+				t.Errorf("%s: got %s%s", c.Version, got.Result, got.Error)
+			}
+		})
+	}
+	all.Go(func() {
+		if code, body := m.Post("/api/v1/servers/up/tools/a/call", `{}`); code != 200 {
+			t.Errorf("REST: %d %s", code, body)
+		}
+	})
+	time.Sleep(200 * time.Millisecond) // nothing shows that the calls have come and wait
+	g.open()
+	all.Wait()
+}
+
 func TestC179SlowAndQuickCalls(t *testing.T) {
 	t.Parallel()
 	gates := map[string]*gate{"pipe": newGate(t), "web": newGate(t)}

@@ -2,6 +2,7 @@ package test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -56,10 +57,40 @@ var oddTools = []struct {
 	{"", `"name":null,"inputSchema":{"type":"object"}`, true},
 	{"", `"inputSchema":{"type":"object"}`, true},
 	{"good", `"inputSchema":{"type":"object"},"description":"the same name again"`, true},
-	{"header_twice", `"inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"K"},"b":{"type":"string","x-mcp-header":"k"}}}`, true},
-	{"header_by_reference", `"inputSchema":{"type":"object","$defs":{"r":{"type":"string","x-mcp-header":"K"}},"properties":{"a":{"$ref":"#/$defs/r"}}}`, true},
-	{"header_number", `"inputSchema":{"type":"object","properties":{"a":{"type":"number","x-mcp-header":"K"}}}`, true},
-	{"header_line", `"inputSchema":{"type":"object","properties":{"a":{"type":"string","x-mcp-header":"K\r\nX: y"}}}`, true},
+}
+
+// oddHeaders are annotations that a server of 2026-07-28 may not make; such a tool is left out. To other servers they mean nothing.
+var oddHeaders = map[string]string{
+	"twice":        `{"a":{"type":"string","x-mcp-header":"K"},"b":{"type":"string","x-mcp-header":"k"}}`,
+	"by_reference": `{"a":{"$ref":"#/$defs/r"}},"$defs":{"r":{"type":"string","x-mcp-header":"K"}}`,
+	"number":       `{"a":{"type":"number","x-mcp-header":"K"}}`,
+	"line_end":     `{"a":{"type":"string","x-mcp-header":"K\r\nX: y"}}`,
+	"empty":        `{"a":{"type":"string","x-mcp-header":""}}`,
+	"no_text":      `{"a":{"type":"string","x-mcp-header":7}}`,
+	"in_items":     `{"a":{"type":"array","items":{"type":"string","x-mcp-header":"K"}}}`,
+}
+
+func TestInvalidHeaderAnnotations(t *testing.T) {
+	t.Parallel()
+	tools := []string{fake.Tool("good"), withSchema("fine", `{"type":"object","properties":{"a":{"type":"object","properties":{"b":{"type":"string","x-mcp-header":"K"}}}}}`)}
+	for name, properties := range oddHeaders {
+		tools = append(tools, withSchema(name, `{"type":"object","properties":`+properties+`}`))
+	}
+	fresh := fake.HTTP(t, fake.Options{Tools: tools, Modern: true, NoHandshake: true})
+	old := fake.HTTP(t, fake.Options{Tools: tools})
+	m := run.Start(t, run.Of(run.HTTP("fresh", fresh), run.HTTP("old", old)))
+	if got := client.Dial(t, m.One("fresh"), client.Latest).Names(); !slices.Equal(got, []string{"fine", "good"}) {
+		t.Errorf("names = %v", got)
+	}
+	if got := client.Dial(t, m.One("old"), client.Latest).Names(); len(got) != len(tools) {
+		t.Errorf("%d of %d tools of a server with a handshake: %v", len(got), len(tools), got)
+	}
+	warnings := fmt.Sprint(m.Status("fresh").Warnings)
+	for name := range oddHeaders {
+		if !strings.Contains(warnings, name) {
+			t.Errorf("no warning names %s: %s", name, warnings)
+		}
+	}
 }
 
 // TestMalformedTools puts each odd tool beside a good one on a server of its own, in both schema modes, and checks the list as a strict
