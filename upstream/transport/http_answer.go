@@ -31,7 +31,10 @@ func (c *HTTPConn) answer(ctx context.Context, k *call, r *request, resp *respon
 	var err error
 	switch {
 	case resp.status >= 300:
-		reply, found, err = c.refusal(r, resp, buf)
+		var gone bool
+		if reply, found, gone = c.refusal(r, resp, buf); gone {
+			err = c.gone(resp.status)
+		}
 	case isJSON(kind):
 		if err = c.http.readAll(buf, resp); err == nil {
 			reply, found, _ = c.take(ctx, k, buf)
@@ -52,21 +55,17 @@ func (c *HTTPConn) answer(ctx context.Context, k *call, r *request, resp *respon
 // refusal reads an answer of status 300 or more. One that is a JSON-RPC error is an
 // answer like any other. Otherwise 404 ends a session: a method that the server does
 // not know is 404 too, but says so (2026-07-28).
-func (c *HTTPConn) refusal(r *request, resp *response, buf *jsonrpc.Buffer) (reply jsonrpc.Reply, found bool, err error) {
-	if err := c.http.readAll(buf, resp); err != nil {
-		return reply, false, err
-	}
+func (c *HTTPConn) refusal(r *request, resp *response, buf *jsonrpc.Buffer) (reply jsonrpc.Reply, found, gone bool) {
+	readErr := c.http.readAll(buf, resp) // what came is enough to tell
 	m, err := jsonrpc.Parse(buf.B)
-	found = err == nil && jsonrpc.IsObject(m.Error)
+	found = readErr == nil && err == nil && jsonrpc.IsObject(m.Error)
 	if resp.status == http.StatusNotFound && c.hasSession(r) {
-		if !found || string(jsonrpc.Get(m.Error, "code")) != strconv.Itoa(protocol.CodeMethodNotFound) {
-			return reply, false, c.gone(resp.status)
-		}
+		gone = !found || string(jsonrpc.Get(m.Error, "code")) != strconv.Itoa(protocol.CodeMethodNotFound)
 	}
-	if found {
-		return jsonrpc.NewReply(m, buf), true, nil
+	if found = found && !gone; found {
+		reply = jsonrpc.NewReply(m, buf)
 	}
-	return reply, false, nil
+	return reply, found, gone
 }
 
 // take deals with one message, or a batch, out of the answer to k. If it has the answer
@@ -175,13 +174,8 @@ func (c *HTTPConn) read(ctx context.Context, k *call, resp *response, at *positi
 		e, err := events.Next()
 		if err != nil {
 			buf.Release()
-			if errors.Is(err, jsonrpc.ErrEventTooLarge) {
-				return reply, true, &TooLarge{c.http.o.MaxMessage}
-			}
-			if err == io.EOF {
-				err = errNoAnswer
-			}
-			return reply, false, err
+			settled, err = c.http.ended(err)
+			return reply, settled, err
 		}
 		at.note(e)
 		if len(e.Data) == 0 {
@@ -204,6 +198,18 @@ func (c *HTTPConn) read(ctx context.Context, k *call, resp *response, at *positi
 			c.http.o.Log.Warn().Err(err).Msg("event that is no message skipped")
 		}
 	}
+}
+
+// ended says what the end of a stream means for the call that waits on it, and whether
+// that settles it.
+func (t *HTTP) ended(err error) (settled bool, _ error) {
+	switch {
+	case errors.Is(err, jsonrpc.ErrEventTooLarge):
+		return true, &TooLarge{t.o.MaxMessage}
+	case err == io.EOF:
+		return false, errNoAnswer
+	}
+	return false, err
 }
 
 // resume opens a stream that goes on after the last event.

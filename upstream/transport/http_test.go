@@ -194,10 +194,12 @@ type sseVector struct {
 	Title     string          `json:"title"`
 	RequestID json.RawMessage `json:"request_id"`
 	Stream    string          `json:"stream"`
-	Expected  *struct {
-		Result json.RawMessage `json:"result"`
-		Error  json.RawMessage `json:"error"`
-	} `json:"expected"`
+	Expected  *sseExpected    `json:"expected"`
+}
+
+type sseExpected struct {
+	Result json.RawMessage `json:"result"`
+	Error  json.RawMessage `json:"error"`
 }
 
 // withID makes a vector's stream one for the id that the request has. Where the vector
@@ -219,6 +221,8 @@ func TestEventStreams(t *testing.T) {
 	if err := json.Unmarshal(data, &vectors); err != nil {
 		t.Fatal(err)
 	}
+	vectors = append(vectors, sseVector{ID: "C68", RequestID: []byte("1"), Stream: "data: {\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{\"text\":\"é😀漢\"}}\n\n"})
+	vectors[len(vectors)-1].Expected = &sseExpected{Result: []byte(`{"text":"é😀漢"}`)}
 	for _, v := range vectors {
 		for _, size := range []int{1, 2, 7, 1 << 20} {
 			t.Run(fmt.Sprintf("%s_%s_%d", v.ID, v.Title, size), func(t *testing.T) {
@@ -607,6 +611,7 @@ func TestC98_NoAnswer(t *testing.T) {
 		{"C70 invalid UTF-8", "application/json", "{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":\"\xe9\"}", 200, `unexpected answer: HTTP 200, application/json: {"jsonrpc":"2.0","id":1,"result":"` + "\uFFFD" + `"}`},
 		{"M013", "text/plain", "upstream secret-header-value is down", 502, "unexpected answer: HTTP 502, text/plain: upstream [redacted] is down"},
 		{"another id", "application/json", `{"jsonrpc":"2.0","id":"1","result":{}}`, 200, `unexpected answer: HTTP 200, application/json: {"jsonrpc":"2.0","id":"1","result":{}}`},
+		{"large error page", "text/html", strings.Repeat("x", 6<<20), 500, "unexpected answer: HTTP 500, text/html: " + strings.Repeat("x", 200) + "…"},
 		{"error that is none", "application/json", `{"jsonrpc":"2.0","id":1,"error":"x"}`, 400, `unexpected answer: HTTP 400, application/json: {"jsonrpc":"2.0","id":1,"error":"x"}`},
 	}
 	for _, row := range rows {

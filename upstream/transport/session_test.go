@@ -146,7 +146,9 @@ func TestSecrets_C199(t *testing.T) {
 				t.Errorf("%s: %v", url, err)
 			}
 		}
-		t.Log(err)
+		if _, unsent := errors.AsType[*transport.NotSent](err); unsent != !strings.Contains(url, "@"+strings.TrimPrefix(p.URL, "http://")) && !strings.HasPrefix(url, "https") {
+			t.Errorf("%s: not sent: %v (%v)", url, unsent, err)
+		}
 	}
 	if got := p.requests("POST", "")[0].Header.Get("Authorization"); got != "Basic dXNlcjpwYXNzd29yZA==" {
 		t.Errorf("Authorization: %s", got)
@@ -389,6 +391,38 @@ func TestListen_C76_C90(t *testing.T) {
 			case <-c.Done():
 				t.Error("the connection is done")
 			default:
+			}
+		})
+	}
+}
+
+// The same as TestWire_Once, with net/http underneath: it must not repeat by itself.
+func TestOnceOverTLS_C184(t *testing.T) {
+	for _, http2 := range []bool{false, true} {
+		t.Run(fmt.Sprint("HTTP/2 ", http2), func(t *testing.T) {
+			var calls atomic.Int32
+			p := &peer{handle: func(w http.ResponseWriter, r *http.Request, m jsonrpc.Message) {
+				if calls.Add(1) > 1 {
+					panic(http.ErrAbortHandler)
+				}
+				respond(w, m, `{}`)
+			}}
+			p.Server = httptest.NewUnstartedServer(p)
+			p.EnableHTTP2 = http2
+			p.StartTLS()
+			defer p.Close()
+			h := newHTTP(t, transport.HTTPOptions{URL: p.URL})
+			h.Trust(p.Server)
+			c := h.Open(nil, false)
+			if _, err := call(t, c, "tools/call", `{}`, nil); err != nil {
+				t.Fatal(err)
+			}
+			_, err := call(t, c, "tools/call", `{}`, nil)
+			if _, unsent := errors.AsType[*transport.NotSent](err); err == nil || unsent || !strings.Contains(err.Error(), "outcome is unknown") {
+				t.Errorf("got %v", err)
+			}
+			if n := calls.Load(); n != 2 {
+				t.Errorf("sent %d times, want once", n-1)
 			}
 		})
 	}

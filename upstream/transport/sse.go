@@ -35,35 +35,42 @@ type SSEConn struct {
 // what belongs to no call.
 func (t *HTTP) OpenSSE(ctx context.Context, h jsonrpc.Sink) (*SSEConn, error) {
 	stream, hush := context.WithCancel(context.WithoutCancel(ctx))
-	detach := context.AfterFunc(ctx, hush)
 	c := &SSEConn{http: t, hush: hush, done: make(chan struct{})}
 	c.calls = newCalls(&t.ids, h, c.respond, t.o.Log)
-	r := request{method: http.MethodGet, to: t.to, shared: newHead(t.fixed, getHeaders)}
-	resp, err := t.send(stream, &r)
-	if err == nil && (resp.status != http.StatusOK || mediaType(resp) != eventStream) {
-		start, _ := readSome(nil, resp)
-		err = t.statusError(&r, resp, start)
-		resp.body.Close()
-	}
-	var events *jsonrpc.EventReader
-	if err == nil {
-		if events, err = c.findEndpoint(&r, resp); err != nil {
+	detach := context.AfterFunc(ctx, hush)
+	resp, events, err := c.open(stream)
+	if !detach() { // ctx ended first
+		if err == nil {
 			resp.body.Close()
 		}
-	}
-	if !detach() && ctx.Err() != nil && err == nil {
-		resp.body.Close()
-		err = ctx.Err()
+		err = context.Cause(ctx)
 	}
 	if err != nil {
 		hush()
-		if ctx.Err() != nil {
-			err = context.Cause(ctx)
-		}
 		return nil, err
 	}
 	c.background.Go(func() { c.run(stream, resp, events) })
 	return c, nil
+}
+
+// open gets the stream, up to and with the endpoint.
+func (c *SSEConn) open(ctx context.Context) (*response, *jsonrpc.EventReader, error) {
+	r := request{method: http.MethodGet, to: c.http.to, shared: newHead(c.http.fixed, getHeaders)}
+	resp, err := c.http.send(ctx, &r)
+	if err != nil {
+		return nil, nil, err
+	}
+	var events *jsonrpc.EventReader
+	if resp.status == http.StatusOK && mediaType(resp) == eventStream {
+		events, err = c.findEndpoint(&r, resp)
+	} else {
+		start, _ := readSome(nil, resp)
+		err = c.http.statusError(&r, resp, start)
+	}
+	if err != nil {
+		resp.body.Close()
+	}
+	return resp, events, err
 }
 
 var errNoEndpoint = errors.New("the stream names no endpoint")
