@@ -260,6 +260,15 @@ type Event struct {
 // Listening reports whether the stream belongs to no call.
 func (r *Reader) Listening() bool { return r.st.listening }
 
+// Version is the protocol version of the stream's client, "" of a stream that cannot be
+// resumed.
+func (r *Reader) Version() string {
+	if r.st.sess == nil {
+		return ""
+	}
+	return r.st.sess.Version()
+}
+
 func (r *Reader) signal() {
 	select {
 	case r.ready <- struct{}{}:

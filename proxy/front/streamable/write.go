@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mainstem-mcp/mainstem/jsonrpc"
+	"github.com/mainstem-mcp/mainstem/protocol"
 	"github.com/mainstem-mcp/mainstem/proxy/session"
 )
 
@@ -112,6 +113,12 @@ func gather(dst []byte, from *session.Reader) ([]byte, bool) {
 		e, ok, ended := from.Next()
 		if !ok {
 			return dst, ended
+		}
+		if e.Message == nil && from.Version() < protocol.V20251125 {
+			// Clients of that time take the data of any event for a message, and
+			// give up over an empty one. Without data it only sets the last id.
+			dst = append(append(append(dst, "id: "...), e.ID...), '\n', '\n')
+			continue
 		}
 		dst = jsonrpc.AppendEvent(dst, e.ID, e.Message)
 	}
