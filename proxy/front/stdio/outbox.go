@@ -64,12 +64,21 @@ func (o *outbox) note(from *call, progress bool, line []byte) {
 		if !progress {
 			return
 		}
-		if i := slices.IndexFunc(o.lines, func(e entry) bool { return e.progress == from }); i >= 0 {
-			o.size -= len(o.lines[i].line)
-			o.lines = slices.Delete(o.lines, i, i+1)
-		}
+		o.dropProgress(from)
 	}
 	o.add(e)
+}
+
+// dropProgress drops the last progress of a call. It is sought from the end, where it
+// is when the call says much.
+func (o *outbox) dropProgress(from *call) {
+	for i := len(o.lines) - 1; i >= 0; i-- {
+		if o.lines[i].progress == from {
+			o.size -= len(o.lines[i].line)
+			o.lines = slices.Delete(o.lines, i, i+1)
+			return
+		}
+	}
 }
 
 func (o *outbox) add(e entry) {
