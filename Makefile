@@ -1,0 +1,14 @@
+.PHONY: build test check bench
+
+build:
+	go build -o mainstem ./cmd/mainstem
+
+test:
+	go test ./...
+
+# What has to hold before a push: formatting, vet, staticcheck, imports, ten seconds of each fuzz test, conformance, race.
+check:
+	FUZZ_SECONDS=10 bash .ci/run lint fuzz conformance race
+
+bench:
+	go test -run '^$$' -bench . -benchmem ./...
