@@ -68,13 +68,22 @@ func (o origins) knowsHost(host string) bool {
 }
 
 // hostOf is the host of host[:port], in lower case and without the brackets of an IPv6
-// address.
+// address; "" if it is malformed.
 func hostOf(hostport string) string {
 	host := hostport
-	if h, _, err := net.SplitHostPort(hostport); err == nil {
-		host = h
-	} else if inner, ok := strings.CutPrefix(hostport, "["); ok {
-		host = strings.TrimSuffix(inner, "]")
+	if i := strings.LastIndexByte(hostport, ':'); i > strings.LastIndexByte(hostport, ']') {
+		if strings.Trim(hostport[i+1:], "0123456789") != "" {
+			return ""
+		}
+		host = hostport[:i]
+	}
+	inner, bracketed := strings.CutPrefix(host, "[")
+	if bracketed {
+		if host, bracketed = strings.CutSuffix(inner, "]"); !bracketed {
+			return ""
+		}
+	} else if strings.Contains(host, ":") {
+		return ""
 	}
 	return strings.ToLower(host)
 }
