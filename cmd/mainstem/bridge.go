@@ -111,8 +111,34 @@ func (b *bridge) forward(ctx context.Context, r proxy.Request, s proxy.Stream) (
 		return b.initialize(ctx, r, s)
 	case protocol.CallTool:
 		return b.call(ctx, m.Params, s)
+	case protocol.Listen:
+		reply, err := b.ask(ctx, m.Method, m.Params, subscriber{s, m.ID})
+		reply.Result = subscribed(reply.Result, m.ID)
+		return reply, err
 	}
 	return b.ask(ctx, m.Method, m.Params, s)
+}
+
+// A subscriber hears the notifications of a subscription, which carry the id of the
+// request that began it: over there that is the transport's, here the client's.
+type subscriber struct {
+	proxy.Stream
+	id json.RawMessage
+}
+
+// Notify passes a notification on.
+func (s subscriber) Notify(method string, params json.RawMessage) {
+	s.Stream.Notify(method, subscribed(params, s.id))
+}
+
+// subscribed puts id in the place of the subscription's id.
+func subscribed(object, id json.RawMessage) json.RawMessage {
+	p := jsonrpc.NewParams(object)
+	if p.Meta(protocol.MetaSubscription) == nil {
+		return object
+	}
+	p.SetMeta(protocol.MetaSubscription, id)
+	return p.Append(nil)
 }
 
 // initialize begins a session there, in the place of one that the client had before.
