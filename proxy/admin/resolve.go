@@ -52,6 +52,9 @@ func (a *Admin) Public(name string) (naming.Ref, bool) {
 // reached: that is the error then, not that the tool is unknown.
 func (a *Admin) settle(ctx context.Context, u *upstream.Upstream) error {
 	if u.Listing() != nil {
+		if !a.proxy.Catalog().Known(u.Server().Name) { // it came a moment ago
+			a.proxy.Rebuild()
+		}
 		return nil
 	}
 	wait, cancel := context.WithTimeout(ctx, a.cfg.Limits.FirstListWait)
