@@ -74,23 +74,7 @@ func copyEvents(w http.ResponseWriter, r *http.Request, from *session.Reader, st
 	out := http.NewResponseController(w)
 	tick := time.NewTicker(heartbeat)
 	defer tick.Stop()
-	buf := jsonrpc.NewBuffer()
-	defer buf.Release()
-	for started := false; ; started = true {
-		var ended bool
-		buf.B, ended = gather(buf.B[:0], from)
-		if len(buf.B) > 0 || !started {
-			if !send(w, out, buf.B) {
-				return
-			}
-			from.Wrote()
-		}
-		switch {
-		case ended:
-			return
-		case len(buf.B) >= batchLimit:
-			continue // there may be more
-		}
+	for open := deliver(w, out, from, true); open; open = deliver(w, out, from, false) {
 		select {
 		case <-from.Ready():
 		case <-tick.C:
@@ -106,6 +90,28 @@ func copyEvents(w http.ResponseWriter, r *http.Request, from *session.Reader, st
 }
 
 var comment = []byte(":\n\n")
+
+// deliver writes the events that are there, and the headers if they are still to be
+// written. It reports whether there may be others later. It keeps no memory: most
+// streams say nothing most of the time.
+func deliver(w http.ResponseWriter, out *http.ResponseController, from *session.Reader, headers bool) bool {
+	buf := jsonrpc.NewBuffer()
+	defer buf.Release()
+	for ; ; headers = false {
+		var ended bool
+		buf.B, ended = gather(buf.B[:0], from)
+		if len(buf.B) == 0 && !headers {
+			return !ended
+		}
+		if !send(w, out, buf.B) {
+			return false
+		}
+		from.Wrote()
+		if ended {
+			return false
+		}
+	}
+}
 
 // gather appends the events that are there. ended means that there will be no others.
 func gather(dst []byte, from *session.Reader) ([]byte, bool) {
