@@ -115,6 +115,17 @@ func (s *Session) stopListening(st *Stream, missed []event) {
 	}
 }
 
+// Heard drops a notification that waits for a listener: the client has just seen what
+// it would tell.
+func (s *Session) Heard(method string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.unheard) > 0 {
+		message := string(notification(method, nil))
+		s.unheard = slices.DeleteFunc(s.unheard, func(m []byte) bool { return string(m) == message })
+	}
+}
+
 // Notify says something that belongs to no call, on one stream only (2025-11-25,
 // basic/transports, multiple connections). It never blocks and copies params. When
 // nobody listens, only that a list changed is kept, once.
