@@ -56,7 +56,7 @@ func (p *Proxy) callTool(ctx context.Context, r Request, s Stream) (jsonrpc.Repl
 // returns is the result as an MCP client would get it. The error is an *upstream.Error,
 // an *jsonrpc.Error with the server's own, or ErrUnknownTool.
 func (p *Proxy) Call(ctx context.Context, caller access.Caller, ref naming.Ref, args json.RawMessage, s jsonrpc.Sink) (json.RawMessage, error) {
-	public, ok := p.Catalog().Public(ref)
+	public, ok := p.Fresh().Public(ref)
 	if !ok {
 		return nil, ErrUnknownTool
 	}

@@ -46,7 +46,7 @@ func (p *Proxy) open(ctx context.Context, c *call) (*upstream.Session, error) {
 	if !ok { // the catalog holds only servers of the set
 		return nil, &upstream.Error{Server: key, Kind: upstream.Other, Text: key + ": no longer configured"}
 	}
-	s, err := u.Open(ctx, peer{c.r.Session})
+	s, err := u.Open(ctx, peer{c.r.Session}, c.r.era())
 	if err == nil && c.r.Session.ID() != "" {
 		c.r.Session.Keep(key, s)
 	}

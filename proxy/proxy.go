@@ -5,6 +5,7 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -33,6 +34,7 @@ type Proxy struct {
 	info    json.RawMessage // our serverInfo
 
 	catalog atomic.Pointer[catalog.Catalog] // replaced whole by Rebuild
+	built   atomic.Uint64                   // the generation of the servers' lists in it
 	steady  atomic.Bool                     // every server is in the catalog, or had its chance
 
 	building sync.Mutex // one build at a time
@@ -64,9 +66,21 @@ func New(cfg *config.Config, set *upstream.Set, o Options) *Proxy {
 // Catalog is what clients see now.
 func (p *Proxy) Catalog() *catalog.Catalog { return p.catalog.Load() }
 
+// Fresh is what clients see once everything that servers have listed by now is in it.
+// It may have to build it.
+func (p *Proxy) Fresh() *catalog.Catalog {
+	if p.built.Load() != p.set.Generation() {
+		p.Rebuild()
+	}
+	return p.Catalog()
+}
+
 // Ready reports whether a list is served: at least one server's is known, or there is
-// none to wait for.
-func (p *Proxy) Ready() bool { return !p.Catalog().Empty() || p.steady.Load() }
+// no server.
+func (p *Proxy) Ready() bool {
+	none := !slices.ContainsFunc(p.set.All(), func(u *upstream.Upstream) bool { return u.Server().Enabled })
+	return none || !p.Catalog().Empty()
+}
 
 // Endpoint reports whether /servers/{server}/mcp exists.
 func (p *Proxy) Endpoint(server string) bool {
@@ -99,6 +113,7 @@ func (p *Proxy) Run(ctx context.Context) error {
 func (p *Proxy) Rebuild() {
 	p.building.Lock()
 	defer p.building.Unlock()
+	generation := p.set.Generation()
 	settled := true
 	var sources []catalog.Source
 	for _, u := range p.set.All() {
@@ -112,6 +127,7 @@ func (p *Proxy) Rebuild() {
 	before := p.catalog.Load()
 	after := catalog.Build(before, p.cfg, p.info, sources)
 	p.catalog.Store(after)
+	p.built.Store(generation)
 	if settled {
 		p.steady.Store(true)
 	}
@@ -209,5 +225,6 @@ func (p *Proxy) list(ctx context.Context, r Request, kind listing.Kind) (jsonrpc
 		return jsonrpc.Reply{}, invalidParams("unknown cursor: the list has one page")
 	}
 	p.await(ctx, r.Endpoint)
+	r.Session.Heard(protocol.ToolsChanged)
 	return jsonrpc.Reply{Result: view(p.Catalog(), r.Endpoint).List(kind, r.era())}, nil
 }

@@ -15,6 +15,7 @@ import (
 // A verdict is what the answer to the probe says about a server.
 type verdict struct {
 	modern  bool
+	dual    bool   // modern, and legacy too
 	again   bool   // modern, but it refused this very question
 	version string // what to ask of a legacy server
 	why     string // why it is not modern
@@ -63,11 +64,18 @@ func judgeVersions(theirs []string) (verdict, error) {
 	for _, ours := range protocol.Supported() {
 		if slices.Contains(theirs, ours) {
 			era, _ := protocol.EraOf(ours)
-			return verdict{modern: era == protocol.Modern, version: ours, why: "it speaks " + strings.Join(theirs, ", ")}, nil
+			v := verdict{modern: era == protocol.Modern, version: ours, why: "it speaks " + strings.Join(theirs, ", ")}
+			v.dual = v.modern && slices.ContainsFunc(theirs, isLegacy)
+			return v, nil
 		}
 	}
 	return verdict{}, &transport.NotSent{Err: fmt.Errorf("no common version: it speaks %s, we speak %s",
 		strings.Join(theirs, ", "), strings.Join(protocol.Supported(), ", "))}
+}
+
+func isLegacy(version string) bool {
+	era, ok := protocol.EraOf(version)
+	return ok && era == protocol.Legacy
 }
 
 // maxVersions bounds what a server may make us show and compare.

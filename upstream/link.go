@@ -30,6 +30,7 @@ type link struct {
 	quotedVersion json.RawMessage
 	ours          json.RawMessage // our clientInfo
 	info          json.RawMessage // the server's serverInfo; nil: none
+	dual          bool            // a modern one that said it speaks the legacy era too
 	tools         bool            // it declared tools
 	listens       bool            // it declared that it tells of changed lists
 	stop          context.CancelFunc
@@ -55,6 +56,9 @@ func (u *Upstream) connect(ctx context.Context, s *Session) (*link, error) {
 	if way == config.Auto {
 		way = k.transport
 	}
+	if k.dual && s.era == protocol.Legacy {
+		k.era = protocol.Legacy
+	}
 	l, err := u.introduce(ctx, s, way, k.era)
 	if err != nil && k.era != 0 && ctx.Err() == nil && !isLogin(err) {
 		// what was known may be true no longer
@@ -68,8 +72,13 @@ func (u *Upstream) connect(ctx context.Context, s *Session) (*link, error) {
 	if err != nil {
 		return nil, err
 	}
+	if way == config.Auto {
+		way = config.StreamableHTTP
+	}
 	u.mu.Lock()
-	u.known = known{era: l.era, transport: way}
+	if !k.dual {
+		u.known = known{era: l.era, dual: l.dual, transport: way}
+	}
 	u.mu.Unlock()
 	if s.house && l.era == protocol.Modern && l.listens {
 		u.listen(ctx, s, l)
@@ -159,7 +168,9 @@ func (u *Upstream) shake(ctx context.Context, conn Conn, era protocol.Era) (*lin
 	case err != nil:
 		return nil, err
 	case v.modern:
-		return u.modern(conn, found), nil
+		l := u.modern(conn, found)
+		l.dual = v.dual
+		return l, nil
 	case pin == protocol.V20260728:
 		return nil, fmt.Errorf("the server does not speak %s, to which protocol_version pins it: %s", pin, v.why)
 	case isClosed(conn.Done()):

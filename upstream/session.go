@@ -29,6 +29,7 @@ type Session struct {
 	peer  Peer // nil for the house's own
 	house bool
 	key   string
+	era   protocol.Era // in which a server of both eras is to be spoken to; 0: either
 
 	mu      sync.Mutex // guards what follows
 	link    *link      // nil while there is none
@@ -46,12 +47,13 @@ type opening struct {
 }
 
 // Open returns the session in which a peer's calls go to the server. Nothing is sent
-// yet. Whether peers share one is decided by the server's `session` and transport.
-func (u *Upstream) Open(_ context.Context, p Peer) (*Session, error) {
+// yet. Whether peers share one is decided by the server's `session` and transport. A
+// server of both eras is spoken to in that of the peer.
+func (u *Upstream) Open(_ context.Context, p Peer, era protocol.Era) (*Session, error) {
 	if err := u.usable(); err != nil {
 		return nil, err
 	}
-	if !u.perPeer() {
+	if !u.perPeer(era) {
 		return u.house, nil
 	}
 	u.mu.Lock()
@@ -69,14 +71,14 @@ func (u *Upstream) Open(_ context.Context, p Peer) (*Session, error) {
 			return nil, &Error{Server: u.server.Name, Kind: Other, Text: text}
 		}
 	}
-	s := &Session{u: u, peer: p, key: p.Key()}
+	s := &Session{u: u, peer: p, key: p.Key(), era: era}
 	u.peers[s.key] = s
 	return s, nil
 }
 
 // perPeer reports whether each peer has a session of its own. A modern server keeps
 // nothing between requests, so there all may share one.
-func (u *Upstream) perPeer() bool {
+func (u *Upstream) perPeer(era protocol.Era) bool {
 	switch u.server.Session {
 	case "shared":
 		return false
@@ -88,7 +90,7 @@ func (u *Upstream) perPeer() bool {
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.known.era != protocol.Modern
+	return u.known.era != protocol.Modern || u.known.dual && era == protocol.Legacy
 }
 
 // Close ends the session. The house's own ends only with the Upstream.
@@ -160,6 +162,7 @@ func (s *Session) Call(ctx context.Context, method string, p jsonrpc.Params, sin
 		reply, err := l.conn.Call(limits.ctx, method, sent, limits)
 		if err == nil {
 			s.release(l)
+			s.u.accepted()
 			return reply, nil
 		}
 		unsent := s.lostLink(l, err)
@@ -175,7 +178,11 @@ func (s *Session) ended(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	return s.u.fail(err)
+	err = s.u.fail(err)
+	if e, ok := errors.AsType[*Error](err); ok && e.Kind == Auth {
+		s.u.refused(err)
+	}
+	return err
 }
 
 // lostLink gives up a link that is of no more use, and reports whether the call that

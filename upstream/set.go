@@ -34,6 +34,7 @@ type Set struct {
 	upstreams []*Upstream // configuration order
 	byName    map[string]*Upstream
 	changed   chan struct{}
+	changes   atomic.Uint64
 }
 
 // NewSet reads the lists that were kept and contacts nobody.
@@ -59,6 +60,7 @@ func NewSet(ctx context.Context, cfg *config.Config, o Options) *Set {
 }
 
 func (s *Set) tell() {
+	s.changes.Add(1)
 	select {
 	case s.changed <- struct{}{}:
 	default:
@@ -76,6 +78,9 @@ func (s *Set) Get(name string) (*Upstream, bool) {
 
 // Changed yields when a list or a status changed since the last time.
 func (s *Set) Changed() <-chan struct{} { return s.changed }
+
+// Generation grows with every change of a list or a status.
+func (s *Set) Generation() uint64 { return s.changes.Load() }
 
 // Run keeps every enabled server connected and its list fresh until ctx ends, and then
 // ends everything that was started.

@@ -33,7 +33,8 @@ type Upstream struct {
 	done      chan struct{}   // closed by Close
 	settled   chan struct{}   // closed once a list is known or the first try has ended
 
-	listing atomic.Pointer[listing.Listing] // replaced whole
+	listing  atomic.Pointer[listing.Listing] // replaced whole
+	troubled atomic.Bool                     // a call found that a sign-in is needed
 
 	mu        sync.Mutex // guards what follows
 	status    Status
@@ -49,6 +50,7 @@ type Upstream struct {
 // not have to find out again.
 type known struct {
 	era       protocol.Era
+	dual      bool // it speaks both eras
 	transport config.Transport
 }
 
@@ -206,7 +208,9 @@ func (u *Upstream) keep(ctx context.Context, fetched *listing.Listing, l *link) 
 	u.tries = 0
 	u.status = Status{
 		State: Healthy, RefreshedAt: fetched.FetchedAt, Era: l.era, Version: l.version, ServerInfo: l.info,
+		Transport: u.known.transport,
 	}
+	u.troubled.Store(false)
 	u.mu.Unlock()
 	u.logChanges(before, fetched)
 	if u.o.Store == nil {
@@ -233,6 +237,24 @@ func (u *Upstream) lost(err error) {
 	default:
 		u.status.State = Failed
 	}
+}
+
+// refused notes that a call was answered with 401 although lists were not.
+func (u *Upstream) refused(err error) {
+	u.lost(err)
+	u.troubled.Store(true)
+	u.changed()
+}
+
+// accepted notes that a call was let in again.
+func (u *Upstream) accepted() {
+	if !u.troubled.CompareAndSwap(true, false) {
+		return
+	}
+	u.mu.Lock()
+	u.tries, u.status.State, u.status.Error = 0, Healthy, ""
+	u.mu.Unlock()
+	u.changed()
 }
 
 // Status is how the server does.
@@ -321,4 +343,5 @@ type Status struct {
 	Era         protocol.Era
 	Version     string // the protocol version agreed on
 	ServerInfo  json.RawMessage
+	Transport   config.Transport // the way that worked; "" while none did
 }

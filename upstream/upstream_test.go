@@ -20,6 +20,7 @@ import (
 	"github.com/mainstem-mcp/mainstem/config"
 	"github.com/mainstem-mcp/mainstem/dial"
 	"github.com/mainstem-mcp/mainstem/jsonrpc"
+	"github.com/mainstem-mcp/mainstem/protocol"
 	"github.com/mainstem-mcp/mainstem/state"
 	"github.com/mainstem-mcp/mainstem/test/fake"
 	"github.com/mainstem-mcp/mainstem/upstream"
@@ -99,10 +100,13 @@ func names(l *listing.Listing) []string {
 // A client is a peer, and the sink of its calls.
 type client struct {
 	key   string
+	era   protocol.Era
 	heard chan string
 }
 
-func newClient(key string) *client { return &client{key, make(chan string, 100)} }
+func newClient(key string) *client {
+	return &client{key: key, era: protocol.Legacy, heard: make(chan string, 100)}
+}
 
 func (c *client) Key() string                   { return c.key }
 func (c *client) Capabilities() json.RawMessage { return json.RawMessage("{}") }
@@ -114,7 +118,7 @@ func (c *client) Ask(_ context.Context, method string, _ json.RawMessage) (jsonr
 }
 
 func (c *client) call(ctx context.Context, u *upstream.Upstream, params string) (string, error) {
-	s, err := u.Open(ctx, c)
+	s, err := u.Open(ctx, c, c.era)
 	if err != nil {
 		return "", err
 	}
@@ -400,6 +404,54 @@ func TestSessionsPerPeer(t *testing.T) {
 		}
 		if len(ids) != tt.want {
 			t.Errorf("%s: %d sessions, want %d", tt.session, len(ids), tt.want)
+		}
+	}
+}
+
+func TestDualEraServerIsSpokenToInTheClientsEra(t *testing.T) {
+	f := fake.HTTP(t, fake.Options{Tools: fake.Tools("a"), Modern: true})
+	u := only(t, overHTTP(f))
+	if err := u.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, era := range []protocol.Era{protocol.Legacy, protocol.Modern} {
+		c := newClient("x")
+		c.era = era
+		if _, err := c.call(t.Context(), u, `{"name":"a"}`); err != nil {
+			t.Fatal(err)
+		}
+		calls := f.Calls("a")
+		want := "2025-11-25"
+		if era == protocol.Modern {
+			want = "2026-07-28"
+		}
+		if got := calls[len(calls)-1].Header.Get("Mcp-Protocol-Version"); got != want {
+			t.Errorf("%s client: the server was spoken to in %s", era, got)
+		}
+	}
+}
+
+func TestC118CallThatNeedsASignIn(t *testing.T) {
+	locked := make(chan bool, 1)
+	f := fake.HTTP(t, fake.Options{Tools: fake.Tools("a"), Intercept: func(w http.ResponseWriter, _ *http.Request, body []byte) bool {
+		if !strings.Contains(string(body), `"tools/call"`) || !<-locked {
+			return false
+		}
+		w.WriteHeader(401)
+		return true
+	}})
+	u := only(t, overHTTP(f))
+	if err := u.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		locked bool
+		want   upstream.State
+	}{{false, upstream.Healthy}, {true, upstream.NeedsLogin}, {false, upstream.Healthy}} {
+		locked <- tt.locked
+		_, err := newClient("x").call(t.Context(), u, `{"name":"a"}`)
+		if got := u.Status().State; got != tt.want || (err != nil) != tt.locked {
+			t.Errorf("locked %v: state %s, %v; want %s", tt.locked, got, err, tt.want)
 		}
 	}
 }

@@ -4,6 +4,7 @@ package admin
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"slices"
@@ -44,7 +45,7 @@ func New(cfg *config.Config, p *proxy.Proxy, s *upstream.Set) *Admin {
 // Servers returns all servers. Without count their token costs are left at 0.
 func (a *Admin) Servers(ctx context.Context, count bool) (Servers, error) {
 	out := Servers{Servers: []Server{}}
-	c := a.proxy.Catalog()
+	c := a.proxy.Fresh()
 	for _, u := range a.upstreams.All() {
 		d, err := a.detail(ctx, c, u, count)
 		if err != nil {
@@ -61,7 +62,7 @@ func (a *Admin) Detail(ctx context.Context, name string, count bool) (Detail, er
 	if err != nil {
 		return Detail{}, err
 	}
-	return a.detail(ctx, a.proxy.Catalog(), u, count)
+	return a.detail(ctx, a.proxy.Fresh(), u, count)
 }
 
 func (a *Admin) detail(ctx context.Context, c *catalog.Catalog, u *upstream.Upstream, count bool) (Detail, error) {
@@ -72,7 +73,7 @@ func (a *Admin) detail(ctx context.Context, c *catalog.Catalog, u *upstream.Upst
 		RefreshedAt: shown(status.RefreshedAt), NextTry: shown(status.NextTry), Warnings: []Warning{},
 	}}
 	if server.Transport == config.Auto {
-		d.Transport = string(config.StreamableHTTP)
+		d.Transport = string(cmp.Or(status.Transport, config.StreamableHTTP))
 	}
 	for _, w := range c.Warnings() {
 		if w.Server == server.Name {

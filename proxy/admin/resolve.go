@@ -29,7 +29,7 @@ func (a *Admin) Resolve(ctx context.Context, server, tool string) (naming.Ref, e
 	if err := a.settle(ctx, u); err != nil {
 		return naming.Ref{}, err
 	}
-	c := a.proxy.Catalog()
+	c := a.proxy.Fresh()
 	if enabled(c, name, tool) {
 		return naming.Ref{Server: name, Raw: tool}, nil
 	}
@@ -43,7 +43,7 @@ func (a *Admin) Resolve(ctx context.Context, server, tool string) (naming.Ref, e
 
 // Public finds the tool behind a public name.
 func (a *Admin) Public(name string) (naming.Ref, bool) {
-	entry, ok := a.proxy.Catalog().All().Find(0, name)
+	entry, ok := a.proxy.Fresh().All().Find(0, name)
 	return entry.Ref, ok
 }
 
@@ -52,7 +52,7 @@ func (a *Admin) Public(name string) (naming.Ref, bool) {
 // reached: that is the error then, not that the tool is unknown.
 func (a *Admin) settle(ctx context.Context, u *upstream.Upstream) error {
 	if u.Listing() != nil {
-		if !a.proxy.Catalog().Known(u.Server().Name) { // it came a moment ago
+		if !a.proxy.Fresh().Known(u.Server().Name) { // it came a moment ago
 			a.proxy.Rebuild()
 		}
 		return nil

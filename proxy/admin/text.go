@@ -20,7 +20,7 @@ const (
 
 // Catalog returns the enabled tools of all servers as text for a system prompt.
 func (a *Admin) Catalog(_ context.Context, format string) ([]byte, error) {
-	c := a.proxy.Catalog()
+	c := a.proxy.Fresh()
 	switch format {
 	case Markdown:
 		return a.markdown(c), nil

@@ -75,9 +75,19 @@ func (e *StatusError) Error() string {
 // errClosed is what a connection that was closed answers.
 var errClosed = errors.New("the connection is closed")
 
-// unknownOutcome says that a request was sent and its fate is not known.
+// unknownError says that a request was sent and its fate is not known.
+type unknownError struct{ err error }
+
+func (e *unknownError) Error() string { return "the outcome is unknown: " + e.err.Error() }
+
+func (e *unknownError) Unwrap() error { return e.err }
+
+// unknownOutcome makes an unknownError of err, unless it says so already.
 func unknownOutcome(err error) error {
-	return fmt.Errorf("the outcome is unknown: %w", err)
+	if _, said := errors.AsType[*unknownError](err); said {
+		return err
+	}
+	return &unknownError{err}
 }
 
 // withoutURL takes the URL out of an error of net/http: it may carry a secret.
