@@ -90,6 +90,45 @@ func TestC204SecondSignal(t *testing.T) {
 	s.Processes()[0].WaitGone(t, 7*time.Second)
 }
 
+// TestListensEnd looks at what a client of 2026-07-28 hears at the end.
+func TestListensEnd(t *testing.T) {
+	t.Parallel()
+	_, m := behind(t, fake.Options{Tools: fake.Tools("a")})
+	listen := client.Dial(t, m.Endpoint(), client.Modern).Listen()
+	m.Signal(syscall.SIGTERM)
+	a := listen.Wait()
+	if a.Err != nil || string(a.ID) != listen.ID || string(client.Member(a.Result, "_meta", "io.modelcontextprotocol/subscriptionId")) != listen.ID {
+		t.Errorf("got %s, %v; want a result for %s that names the subscription", a.Raw, a.Err, listen.ID)
+	}
+}
+
+// TestOneLineForEachCall has a call of each outcome, and looks for what must not be written.
+func TestOneLineForEachCall(t *testing.T) {
+	t.Parallel()
+	s := fake.HTTP(t, fake.Options{Tools: fake.Tools("good", "bad", "drop"), Calls: map[string]fake.Handler{
+		"good": answers(`{"content":[{"type":"text","text":"the answer"}]}`),
+		"bad":  answers(`{"content":[{"type":"text","text":"the answer"}],"isError":true}`),
+		"drop": func(c *fake.Call) { c.Drop() },
+	}})
+	m := run.Start(t, run.Of(run.HTTP("up", s)).With(fields{"log": fields{"level": "info", "format": "json"}}))
+	for _, name := range []string{"good", "bad", "drop"} {
+		legacy(t, m).Tool("up__"+name, `{"q":"the question"}`)
+		var line struct {
+			Upstream, Tool, Outcome string
+			Dur                     float64
+		}
+		if err := json.Unmarshal([]byte(m.WaitLog(`"call"`, `"`+name+`"`)), &line); err != nil || line.Upstream != "up" || line.Tool != name || line.Outcome == "" {
+			t.Errorf("%s: %+v, %v", name, line, err)
+		}
+		if got, want := strings.Count(m.Log(), `"tool":"`+name+`"`), 1; got != want {
+			t.Errorf("%s: %d lines, want %d", name, got, want)
+		}
+	}
+	if strings.Contains(m.Log(), "the question") || strings.Contains(m.Log(), "the answer") {
+		t.Errorf("the log tells what was said")
+	}
+}
+
 func TestC209Statuses(t *testing.T) {
 	t.Parallel()
 	fine, empty := fake.HTTP(t, fake.Options{Tools: fake.Tools("a", "b")}), fake.HTTP(t, fake.Options{})
@@ -260,7 +299,9 @@ func TestHealthRoutes(t *testing.T) {
 	if code, body := m.Get("/metrics"); code != 200 || !strings.Contains(string(body), "# TYPE mainstem_") {
 		t.Errorf("/metrics: %d %.300s", code, body)
 	}
-	if code, _ := m.Get("/nowhere"); code != 404 {
-		t.Errorf("/nowhere: %d", code)
+	for _, path := range []string{"/nowhere", "/mcp/nowhere", "/servers/nowhere/mcp", "/api/v1/nowhere"} {
+		if code, _ := m.Get(path); code != 404 {
+			t.Errorf("%s: %d", path, code)
+		}
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"io/fs"
 	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -195,7 +196,7 @@ func TestC200EnvironmentOfChildren(t *testing.T) {
 	t.Parallel()
 	s, more := fake.Stdio(t, fake.Options{Tools: fake.Tools("a")}), fake.Stdio(t, fake.Options{Tools: fake.Tools("a")})
 	m := run.Start(t, run.Of(
-		run.Stdio("up", s, fields{"env": fields{"DECLARED": "1"}}),
+		run.Stdio("up", s, fields{"env": fields{"DECLARED": "1"}, "cwd": os.TempDir()}),
 		run.Stdio("more", more, fields{"inherit_env": []string{"SECRET", "MISSING"}}),
 	), "SECRET=1", "LC_ALL=C.UTF-8", "HTTPS_PROXY=http://127.0.0.1:9", "no_proxy=localhost", "TZ=UTC", "MAINSTEM_STATE_KEY=AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
 	legacy(t, m).Names()
@@ -212,6 +213,9 @@ func TestC200EnvironmentOfChildren(t *testing.T) {
 		if has(name) {
 			t.Errorf("%s is in %q", name, env)
 		}
+	}
+	if got := s.Processes()[0].Dir; got != os.TempDir() {
+		t.Errorf("it runs in %s, want %s", got, os.TempDir())
 	}
 	if env := more.WaitProcesses(t, 1)[0].Env; !slices.Contains(env, "SECRET=1") {
 		t.Errorf("SECRET was to be inherited: %q", env)

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -211,6 +212,37 @@ func TestC174MissingCommand(t *testing.T) {
 		}
 	}
 	m.WaitLog("nosuchcmd", "not found")
+}
+
+// TestFullPipe has a child that stops reading: those who wait for it have their timeout, and nobody else notices.
+func TestFullPipe(t *testing.T) {
+	t.Parallel()
+	deaf := fake.Stdio(t, fake.Options{Tools: fake.Tools("a", "stop"), Calls: map[string]fake.Handler{"stop": func(c *fake.Call) {
+		c.Process.Deafen()
+		fake.Echo(c)
+	}}})
+	m := run.Start(t, run.Of(
+		run.Stdio("deaf", deaf, fields{"timeout": "2s"}),
+		run.Stdio("other", fake.Stdio(t, fake.Options{Tools: fake.Tools("a")})),
+	))
+	c := legacy(t, m)
+	c.Tool("deaf__stop", "{}")
+	c.Tool("deaf__a", "{}") // the last one that it reads
+	big := `{"q":"` + strings.Repeat("x", 1<<20) + `"}`
+	var all sync.WaitGroup
+	for range 4 {
+		all.Go(func() {
+			start := time.Now()
+			failed(t, c.Tool("deaf__a", big).Message, "deaf")
+			quick(t, "a call on a full pipe", start, 2*time.Second+soon)
+		})
+	}
+	start := time.Now()
+	if got := c.Tool("other__a", `{"q":1}`).Text(); got != `{"q":1}` {
+		t.Errorf("the other server: got %q", got)
+	}
+	quick(t, "a call to the other server", start, soon)
+	all.Wait()
 }
 
 // TestC176OurStdoutIsClean runs `mainstem stdio` with everything that could make it talk.

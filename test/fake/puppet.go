@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -39,6 +40,7 @@ type order struct {
 	Exit     *int   `json:",omitempty"`
 	Stubborn bool   `json:",omitempty"`
 	Spawn    bool   `json:",omitempty"`
+	Deaf     bool   `json:",omitempty"`
 }
 
 // Main makes this process a puppet, and does not return, if its arguments ask for one. TestMain calls it before anything else.
@@ -54,7 +56,8 @@ func Main() {
 	dir, _ := os.Getwd()
 	hello := report{Pid: os.Getpid(), Env: os.Environ(), Args: os.Args[3:], Dir: dir}
 	if len(os.Args) > 3 && os.Args[3] == grandchild {
-		hello.Role, p.stubborn, p.mute = grandchild, true, true
+		hello.Role, p.mute = grandchild, true
+		p.stubborn.Store(true)
 	}
 	p.report(hello)
 	p.obey(json.NewDecoder(bufio.NewReader(conn)))
@@ -62,23 +65,18 @@ func Main() {
 }
 
 type puppet struct {
-	mute bool // set by Main, never changed
+	mute     bool        // set by Main, never changed
+	stubborn atomic.Bool // goes on after the end of its input and after SIGTERM
+	deaf     atomic.Bool // reads no more
 
-	mu       sync.Mutex // guards what follows
-	reports  *json.Encoder
-	stubborn bool
+	mu      sync.Mutex // guards what follows
+	reports *json.Encoder
 }
 
 func (p *puppet) report(r report) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	_ = p.reports.Encode(r)
-}
-
-func (p *puppet) isStubborn() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.stubborn
 }
 
 func (p *puppet) obey(orders *json.Decoder) {
@@ -98,11 +96,11 @@ func (p *puppet) obey(orders *json.Decoder) {
 		case o.Exit != nil:
 			os.Exit(*o.Exit)
 		case o.Stubborn:
-			p.mu.Lock()
-			p.stubborn = true
-			p.mu.Unlock()
+			p.stubborn.Store(true)
 		case o.Spawn:
 			spawn()
+		case o.Deaf:
+			p.deaf.Store(true)
 		}
 	}
 }
@@ -128,7 +126,7 @@ func (p *puppet) watchSignals() {
 	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT)
 	for range signals {
 		p.report(report{Event: "SIGTERM"})
-		if !p.isStubborn() {
+		if !p.stubborn.Load() {
 			os.Exit(0)
 		}
 	}
@@ -137,7 +135,7 @@ func (p *puppet) watchSignals() {
 // read passes on each line of the standard input.
 func (p *puppet) read() {
 	in := bufio.NewReaderSize(os.Stdin, 1<<16)
-	for {
+	for !p.deaf.Load() {
 		line, err := in.ReadBytes('\n')
 		if len(line) > 0 {
 			p.report(report{Line: line})
@@ -149,7 +147,7 @@ func (p *puppet) read() {
 			break
 		}
 	}
-	if !p.isStubborn() {
+	if !p.stubborn.Load() && !p.deaf.Load() {
 		os.Exit(0)
 	}
 }

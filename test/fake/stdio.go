@@ -136,6 +136,9 @@ func (p *Process) Stubborn() { p.order(order{Stubborn: true}) }
 // Spawn makes the process start one of its own, which is as stubborn and holds the same pipes.
 func (p *Process) Spawn() { p.order(order{Spawn: true}) }
 
+// Deafen makes the process read nothing after the next message.
+func (p *Process) Deafen() { p.order(order{Deaf: true}) }
+
 // Kill ends the process from outside, as the system does when memory is short.
 func (p *Process) Kill() { _ = syscall.Kill(p.Pid, syscall.SIGKILL) }
 

@@ -2,10 +2,11 @@ package run
 
 import (
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
+	"time"
 )
 
 // Get reads one of the other routes.
@@ -69,10 +70,13 @@ func (m *Mainstem) Status(server string) Status {
 // WaitStatus waits until a server has one of the given states.
 func (m *Mainstem) WaitStatus(server string, want ...string) Status {
 	m.t.Helper()
-	var last Status
-	Eventually(m.t, fmt.Sprintf("status of %s to become %v", server, want), func() bool {
-		last = m.Status(server)
-		return strings.Contains(" "+strings.Join(want, " ")+" ", " "+last.Status+" ")
-	})
-	return last
+	for deadline := time.Now().Add(patience); ; time.Sleep(10 * time.Millisecond) {
+		got := m.Status(server)
+		if slices.Contains(want, got.Status) {
+			return got
+		}
+		if time.Now().After(deadline) {
+			m.t.Fatalf("status of %s is %+v, want %v", server, got, want)
+		}
+	}
 }
