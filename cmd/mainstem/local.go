@@ -167,7 +167,7 @@ func (l *local) Catalog(ctx context.Context, format string) ([]byte, error) {
 		first = cmp.Or(first, err)
 		fmt.Fprintln(l.errs, "mainstem: warning: "+clean(err.Error()))
 	}
-	if first != nil && l.parts.proxy.Catalog().Empty() {
+	if first != nil && l.parts.proxy.Fresh().Empty() {
 		return nil, first
 	}
 	return l.admin.Catalog(ctx, format)

@@ -165,7 +165,6 @@ func (a *Admin) Check(ctx context.Context, names ...string) (Checks, error) {
 	}
 	out := Checks{Checks: make([]Check, len(chosen))}
 	each(chosen, func(i int, u *upstream.Upstream) { out.Checks[i] = check(ctx, u) })
-	a.proxy.Rebuild()
 	return out, nil
 }
 
@@ -204,7 +203,6 @@ func (a *Admin) Refresh(ctx context.Context, always bool, names ...string) []err
 			errs[i] = failList(err)
 		}
 	})
-	a.proxy.Rebuild()
 	return errs
 }
 

@@ -52,15 +52,11 @@ func (a *Admin) Public(name string) (naming.Ref, bool) {
 // reached: that is the error then, not that the tool is unknown.
 func (a *Admin) settle(ctx context.Context, u *upstream.Upstream) error {
 	if u.Listing() != nil {
-		if !a.proxy.Fresh().Known(u.Server().Name) { // it came a moment ago
-			a.proxy.Rebuild()
-		}
 		return nil
 	}
 	wait, cancel := context.WithTimeout(ctx, a.cfg.Limits.FirstListWait)
 	defer cancel()
 	err := u.Refresh(wait)
-	a.proxy.Rebuild() // the list may be newer than the catalog
 	switch status := u.Status(); {
 	case u.Listing() != nil:
 		return nil
