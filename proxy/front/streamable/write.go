@@ -84,6 +84,7 @@ func copyEvents(w http.ResponseWriter, r *http.Request, from *session.Reader, st
 		case <-r.Context().Done():
 			return
 		case <-stop:
+			deliver(w, out, from, false)
 			return
 		}
 	}
