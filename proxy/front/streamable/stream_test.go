@@ -344,8 +344,8 @@ func TestDrainAndClose(t *testing.T) {
 		changes.stream.Notify("notifications/subscriptions/acknowledged", nil)
 		stream := eventsOf(t, <-listen)
 		s.handler.Drain()
-		<-changes.ctx.Done()
 		equal(t, "listen", stream.rest(), `{"jsonrpc":"2.0","method":"notifications/subscriptions/acknowledged"}`)
+		<-changes.ctx.Done()
 		finishing.finish()
 		if got := s.read(<-quick); got != done {
 			t.Errorf("the call that finishes: %s", got)
