@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -23,12 +24,13 @@ func TestMain(m *testing.M) {
 	testscript.Main(m, map[string]func(){"mainstem": main})
 }
 
-// TestScripts runs the command as its users do. UPDATE=1 rewrites what is golden in the
-// scripts; read the difference.
+var update = flag.Bool("update", false, "rewrite what is golden in the scripts; read the difference")
+
+// TestScripts runs the command as its users do.
 func TestScripts(t *testing.T) {
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
-		UpdateScripts:       os.Getenv("UPDATE") != "",
+		UpdateScripts:       *update,
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		Setup:               setUp,

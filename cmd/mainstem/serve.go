@@ -71,8 +71,9 @@ func (p *parts) run(ctx context.Context, serve func(context.Context) error) erro
 			}
 		})
 	}
+	told := context.AfterFunc(ctx, func() { p.log.Info().Msg("stopping") })
+	defer told()
 	err := serve(ctx)
-	p.log.Info().Msg("stopping")
 	p.table.Close()
 	cancel()
 	running.Wait()
