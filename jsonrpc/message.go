@@ -187,3 +187,28 @@ func (e *envelope) judge(m *Message) error {
 	m.Method = name
 	return nil
 }
+
+// AppendReply appends the message that answers a request. id is raw; nil is written as
+// null, for a request whose id could not be read.
+func AppendReply(dst []byte, id json.RawMessage, r Reply) []byte {
+	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
+	if id == nil {
+		id = json.RawMessage("null")
+	}
+	dst = append(dst, id...)
+	if r.Error != nil {
+		dst = append(append(dst, `,"error":`...), r.Error...)
+	} else {
+		dst = append(append(dst, `,"result":`...), r.Result...)
+	}
+	return append(dst, '}')
+}
+
+// AppendNotification appends a notification; params may be nil.
+func AppendNotification(dst []byte, method string, params json.RawMessage) []byte {
+	dst = AppendQuote(append(dst, `{"jsonrpc":"2.0","method":`...), method)
+	if params != nil {
+		dst = append(append(dst, `,"params":`...), params...)
+	}
+	return append(dst, '}')
+}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"iter"
 	"strings"
+	"unicode/utf8"
 )
 
 // A Member is one member of an object.
@@ -115,16 +116,30 @@ func Pick(obj []byte, names []string, out []Member) error {
 	return nil
 }
 
-// looksLike reports whether key, unescaped, equals name under case folding.
+// looksLike reports whether key, unescaped, equals name, which is ASCII, under case
+// folding.
 func looksLike(key []byte, name string) bool {
-	if bytes.IndexByte(key, '\\') < 0 {
-		// folding may change the length (K, U+212A, is three bytes), but never by more
-		if len(key) < len(name) || len(key) > 3*len(name) {
+	if bytes.IndexByte(key, '\\') >= 0 {
+		key = appendUnescaped(nil, key)
+	}
+	for i, c := range key {
+		switch {
+		case c >= utf8.RuneSelf: // some letters beyond ASCII fold to one in it
+			return strings.EqualFold(string(key), name)
+		case i >= len(name) || c|lower(c) != name[i]|lower(name[i]):
 			return false
 		}
-		return strings.EqualFold(string(key), name)
 	}
-	return strings.EqualFold(string(appendUnescaped(nil, key)), name)
+	return len(key) == len(name)
+}
+
+// lower is the bit that makes an upper-case letter a lower-case one, 0 for what is no
+// letter.
+func lower(c byte) byte {
+	if c|0x20 >= 'a' && c|0x20 <= 'z' {
+		return 0x20
+	}
+	return 0
 }
 
 // Skip returns the index after the value that starts at b[i]. The bytes must have

@@ -3,10 +3,12 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"github.com/mainstem-mcp/mainstem/jsonrpc"
 	"github.com/mainstem-mcp/mainstem/protocol"
+	"github.com/mainstem-mcp/mainstem/proxy/session"
 )
 
 // A listener is one open subscriptions/listen.
@@ -53,9 +55,10 @@ func (p *Proxy) listen(ctx context.Context, r Request, s Stream) (jsonrpc.Reply,
 	for tools {
 		select {
 		case <-ctx.Done():
-			return jsonrpc.Reply{}, context.Cause(ctx)
-		case <-r.Session.Done():
-			tools = false
+			if !errors.Is(context.Cause(ctx), session.ErrEnded) {
+				return jsonrpc.Reply{}, context.Cause(ctx)
+			}
+			tools = false // it is we who end it, and say so
 		case <-l.changed:
 			s.Notify(protocol.ToolsChanged, json.RawMessage(`{`+meta+`}}`))
 		}

@@ -386,3 +386,13 @@ func TestMethodsOfTheOtherEraDoNotExist(t *testing.T) {
 	want(t, r.legacy(t).ask("tools/list", `{"cursor":"garbage"}`), `"code":-32602`)
 	want(t, r.legacy(t).ask("tools/list", ``), `{"tools":[]}`)
 }
+
+func TestListenEndsWithAResultWhenWeStop(t *testing.T) {
+	c, s := newRig(t).modern(t), newStream()
+	var listening sync.WaitGroup
+	listening.Go(func() { c.send(t.Context(), s, `"sub"`, "subscriptions/listen", `{"notifications":{"toolsListChanged":true}}`) })
+	<-s.heard
+	c.session.Close()
+	listening.Wait()
+	want(t, <-s.reply, `"resultType":"complete"`, `"io.modelcontextprotocol/subscriptionId":"sub"`)
+}

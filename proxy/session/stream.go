@@ -75,16 +75,7 @@ func NewStream() *Stream { return &Stream{bytes: callBytes, events: callEvents} 
 
 // Notify adds a notification. It copies params.
 func (st *Stream) Notify(method string, params json.RawMessage) {
-	st.notify(kindOf(method), notification(method, params))
-}
-
-func notification(method string, params json.RawMessage) []byte {
-	message := make([]byte, 0, len(`{"jsonrpc":"2.0","method":"","params":}`)+len(method)+len(params))
-	message = jsonrpc.AppendQuote(append(message, `{"jsonrpc":"2.0","method":`...), method)
-	if params != nil {
-		message = append(append(message, `,"params":`...), params...)
-	}
-	return append(message, '}')
+	st.notify(kindOf(method), jsonrpc.AppendNotification(nil, method, params))
 }
 
 // notify adds an event and reports whether it will be read, or need not be because

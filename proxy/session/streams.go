@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"errors"
 	"slices"
+
+	"github.com/mainstem-mcp/mainstem/jsonrpc"
 )
 
 var (
@@ -121,7 +123,7 @@ func (s *Session) Heard(method string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.unheard) > 0 {
-		message := string(notification(method, nil))
+		message := string(jsonrpc.AppendNotification(nil, method, nil))
 		s.unheard = slices.DeleteFunc(s.unheard, func(m []byte) bool { return string(m) == message })
 	}
 }
@@ -130,7 +132,7 @@ func (s *Session) Heard(method string) {
 // basic/transports, multiple connections). It never blocks and copies params. When
 // nobody listens, only that a list changed is kept, once.
 func (s *Session) Notify(method string, params json.RawMessage) {
-	s.notify(kindOf(method), notification(method, params))
+	s.notify(kindOf(method), jsonrpc.AppendNotification(nil, method, params))
 }
 
 func (s *Session) notify(k kind, message []byte) {

@@ -53,7 +53,7 @@ func (one *call) close() bool {
 
 // Notify passes a notification on. It never blocks.
 func (one *call) Notify(method string, params json.RawMessage) {
-	line := appendNotification(nil, method, params)
+	line := line(jsonrpc.AppendNotification(nil, method, params))
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	if !one.over {
@@ -80,7 +80,7 @@ func (one *call) Reply(r jsonrpc.Reply) error {
 	if one.hurried {
 		room = roomForAll
 	}
-	one.conn.out.put(appendReply(nil, one.id, r), room)
+	one.conn.out.put(line(jsonrpc.AppendReply(nil, one.id, r)), room)
 	return nil
 }
 
@@ -94,29 +94,6 @@ func (silence) Ask(context.Context, string, json.RawMessage) (jsonrpc.Reply, err
 }
 
 func (silence) Reply(jsonrpc.Reply) error { return errAnswered }
-
-// appendReply appends the line that answers a request.
-func appendReply(dst []byte, id json.RawMessage, r jsonrpc.Reply) []byte {
-	kind, body := `,"result":`, r.Result
-	if r.Error != nil {
-		kind, body = `,"error":`, r.Error
-	}
-	if dst == nil {
-		dst = make([]byte, 0, 64+len(id)+len(body))
-	}
-	dst = append(append(dst, `{"jsonrpc":"2.0","id":`...), id...)
-	dst = append(append(dst, kind...), body...)
-	return line(append(dst, '}'))
-}
-
-// appendNotification appends the line of a notification.
-func appendNotification(dst []byte, method string, params json.RawMessage) []byte {
-	dst = jsonrpc.AppendQuote(append(dst, `{"jsonrpc":"2.0","method":`...), method)
-	if params != nil {
-		dst = append(append(dst, `,"params":`...), params...)
-	}
-	return line(append(dst, '}'))
-}
 
 // line makes a message one line: a line end within it would begin a message of its own.
 func line(message []byte) []byte {

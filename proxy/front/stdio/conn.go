@@ -234,7 +234,7 @@ func (c *conn) drain(cancel context.CancelCauseFunc) {
 	c.mu.Unlock()
 	for id, one := range listens {
 		one.end(errEnding)
-		c.out.put(appendNotification(nil, protocol.Cancelled, []byte(`{"requestId":`+id+`,"reason":"the server is stopping"}`)), roomForAll)
+		c.out.put(line(jsonrpc.AppendNotification(nil, protocol.Cancelled, []byte(`{"requestId":`+id+`,"reason":"the server is stopping"}`))), roomForAll)
 	}
 	late := time.NewTimer(c.grace)
 	defer late.Stop()
@@ -268,7 +268,7 @@ func (c *conn) refuse(id json.RawMessage, err error) {
 		id = json.RawMessage("null")
 	}
 	reply := jsonrpc.Reply{Error: protocol.ErrorObject(e.Code, e.Message, e.Data)}
-	c.out.put(appendReply(nil, id, reply), roomForAll)
+	c.out.put(line(jsonrpc.AppendReply(nil, id, reply)), roomForAll)
 }
 
 func invalid(what string) *jsonrpc.Error {

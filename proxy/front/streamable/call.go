@@ -148,7 +148,7 @@ func (c *call) Reply(r jsonrpc.Reply) error {
 		}
 		return c.write(r)
 	case streaming:
-		c.stream.End(appendReply(nil, c.id, r), c.tooLarge())
+		c.stream.End(jsonrpc.AppendReply(nil, c.id, r), c.tooLarge())
 		<-c.pumped
 		return nil
 	case lost:
@@ -160,7 +160,7 @@ func (c *call) Reply(r jsonrpc.Reply) error {
 // tooLarge is what a client finds in place of an answer that could not be kept for it.
 func (c *call) tooLarge() []byte {
 	const text = "the connection broke, and the answer is too large to be kept for a new one"
-	return appendReply(nil, c.id, jsonrpc.Reply{Error: protocol.ErrorObject(protocol.CodeInternal, text, nil)})
+	return jsonrpc.AppendReply(nil, c.id, jsonrpc.Reply{Error: protocol.ErrorObject(protocol.CodeInternal, text, nil)})
 }
 
 // finish is called when the request has been served, in whatever way.
@@ -198,7 +198,7 @@ func (c *call) write(r jsonrpc.Reply) error {
 	}
 	buf := jsonrpc.NewBuffer()
 	defer buf.Release()
-	buf.B = appendReply(buf.B, c.id, r)
+	buf.B = jsonrpc.AppendReply(buf.B, c.id, r)
 	return writeJSON(c.w, status, buf.B)
 }
 

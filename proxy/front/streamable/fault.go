@@ -20,24 +20,10 @@ func refuse(w http.ResponseWriter, status int, id json.RawMessage, err error) {
 	if !errors.As(err, &e) {
 		e = &jsonrpc.Error{Code: protocol.CodeInternal, Message: "internal error"}
 	}
-	if id == nil {
-		id = json.RawMessage("null")
-	}
 	buf := jsonrpc.NewBuffer()
 	defer buf.Release()
-	buf.B = appendReply(buf.B, id, jsonrpc.Reply{Error: protocol.ErrorObject(e.Code, e.Message, e.Data)})
+	buf.B = jsonrpc.AppendReply(buf.B, id, jsonrpc.Reply{Error: protocol.ErrorObject(e.Code, e.Message, e.Data)})
 	writeJSON(w, status, buf.B)
-}
-
-// appendReply appends the message that answers a request.
-func appendReply(dst []byte, id json.RawMessage, r jsonrpc.Reply) []byte {
-	dst = append(append(dst, `{"jsonrpc":"2.0","id":`...), id...)
-	if r.Error != nil {
-		dst = append(append(dst, `,"error":`...), r.Error...)
-	} else {
-		dst = append(append(dst, `,"result":`...), r.Result...)
-	}
-	return append(dst, '}')
 }
 
 func notAllowed(w http.ResponseWriter, allow string) {

@@ -38,7 +38,13 @@ func (p *post) modern() {
 	if listens {
 		ctx, c.cancel = context.WithCancelCause(ctx)
 		defer c.cancel(nil)
-		c.stop = p.draining
+		go func() { // when we stop, the stream ends with a result
+			select {
+			case <-p.draining:
+				sess.Close()
+			case <-ctx.Done():
+			}
+		}()
 	}
 	p.serve(ctx, c)
 }

@@ -423,3 +423,22 @@ func TestPanic(t *testing.T) {
 		}
 	}
 }
+
+// Clients of older versions take the data of every event for a message, and at least
+// one gives the whole server up over an empty one.
+func TestFirstEventByVersion(t *testing.T) {
+	for version, data := range map[string]bool{"2025-03-26": false, "2025-06-18": false, "2025-11-25": true} {
+		s := open(t, &fake{})
+		response, _ := s.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+version+`","capabilities":{},"clientInfo":{}}}`)
+		s.session = response.Header.Get("Mcp-Session-Id")
+		ctx, stop := context.WithCancel(t.Context())
+		get := s.do(ctx, http.MethodGet, "")
+		head := make([]byte, 256)
+		n, err := get.Body.Read(head)
+		if got := string(head[:n]); err != nil || !strings.HasPrefix(got, "id: ") || strings.Contains(got, "data:") != data || !strings.HasSuffix(got, "\n\n") {
+			t.Errorf("%s: the first event is %q, %v", version, got, err)
+		}
+		stop()
+		get.Body.Close()
+	}
+}
