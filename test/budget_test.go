@@ -85,10 +85,10 @@ func TestSchemaBudget(t *testing.T) {
 	for _, v := range all {
 		servers = append(servers, run.HTTP(v.ID, fake.HTTP(t, fake.Options{Tools: []string{withSchema("t", v.Build.schema())}})))
 	}
-	m := run.Start(t, run.Of(servers...).With(fields{"limits": fields{"first_list_wait": "20s"}}))
+	m := run.Start(t, run.Of(servers...))
 	start := time.Now()
 	list := legacy(t, m).Tools()
-	quick(t, "the first list", start, 7*time.Second)
+	quick(t, "the first list", start, 7*time.Second+soon)
 	for _, v := range all {
 		definition := byName(t, list, strings.ToLower(v.ID)+"__t")
 		if definition == nil {

@@ -29,11 +29,11 @@ func silence(t *testing.T) string {
 	return "http://" + l.Addr().String() + "/mcp"
 }
 
-// TestC177DeadServer also covers `first_list_wait` and the start with twenty servers: two never answer, one takes 5 s.
+// TestC177DeadServer also covers `first_list_wait` and the start with twenty servers: two never answer, one takes 8 s.
 func TestC177DeadServer(t *testing.T) {
 	t.Parallel()
 	var servers []run.Server
-	late := fake.HTTP(t, fake.Options{Tools: fake.Tools("a"), Handlers: map[string]fake.Handler{"initialize": late(5 * time.Second)}})
+	late := fake.HTTP(t, fake.Options{Tools: fake.Tools("a"), Handlers: map[string]fake.Handler{"initialize": late(8 * time.Second)}})
 	for i := range 20 {
 		name := fmt.Sprintf("s%02d", i)
 		switch i {
@@ -46,13 +46,13 @@ func TestC177DeadServer(t *testing.T) {
 		}
 	}
 	begin := time.Now()
-	m := run.Start(t, run.Of(servers...))
+	m := run.Start(t, run.Of(servers...).With(fields{"limits": fields{"first_list_wait": "3s"}}))
 	quick(t, "to listen", begin, soon)
 	c := legacy(t, m)
 	feed := c.Listen()
 	start := time.Now()
 	names := c.Names()
-	quick(t, "the first list", start, 3*time.Second+time.Second)
+	quick(t, "the first list", start, 3*time.Second+soon)
 	if len(names) != 17 {
 		t.Errorf("%d names: %v", len(names), names)
 	}
@@ -60,7 +60,7 @@ func TestC177DeadServer(t *testing.T) {
 	if got := c.Names(); len(got) < 17 {
 		t.Errorf("%d names", len(got))
 	}
-	quick(t, "the second list", start, time.Second)
+	quick(t, "the second list", start, soon)
 	if code, _ := m.Get("/readyz"); code != 200 {
 		t.Errorf("/readyz: %d", code)
 	}
@@ -88,7 +88,7 @@ func TestC140EarlyList(t *testing.T) {
 	if got := old.Names(); !slices.Equal(got, []string{"fast__a"}) {
 		t.Errorf("names = %v", got)
 	}
-	quick(t, "the first list", start, 3*time.Second)
+	quick(t, "the first list", start, time.Second+soon)
 	g.open()
 	for i, c := range []*client.HTTP{old, listener} {
 		feeds[i].Expect("notifications/tools/list_changed")

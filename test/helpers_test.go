@@ -18,7 +18,7 @@ import (
 )
 
 // soon is what counts as "at once" on a busy machine.
-const soon = 3 * time.Second
+const soon = 5 * time.Second
 
 // fields shortens what tests write into a configuration.
 type fields = run.Fields

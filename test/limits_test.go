@@ -283,7 +283,7 @@ func TestM016OldListIsRefreshed(t *testing.T) {
 	time.Sleep(62 * time.Second) // asking might be a reason to refresh
 	start := time.Now()
 	c.Names()
-	quick(t, "an old list", start, time.Second)
+	quick(t, "an old list", start, soon)
 	s.Wait(t, "tools/list", 2)
 	run.Eventually(t, "the new list", func() bool { return slices.Equal(c.Names(), []string{"up__b"}) })
 	if n := len(s.Seen("tools/list")); n != 2 {

@@ -109,7 +109,7 @@ func TestMalformedTools(t *testing.T) {
 				s := fake.HTTP(t, fake.Options{Tools: []string{fake.Tool("good"), definition, `null`, `7`, `[]`}})
 				servers = append(servers, run.HTTP(numbered("s", i+1)[i], s, fields{"schema": mode}))
 			}
-			m := run.Start(t, run.Of(servers...).With(fields{"limits": fields{"first_list_wait": "20s"}}))
+			m := run.Start(t, run.Of(servers...))
 			c := legacy(t, m)
 			list := c.Tools()
 			for _, definition := range list {

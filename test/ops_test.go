@@ -100,6 +100,9 @@ func TestListensEnd(t *testing.T) {
 	if a.Err != nil || string(a.ID) != listen.ID || string(client.Member(a.Result, "_meta", "io.modelcontextprotocol/subscriptionId")) != listen.ID {
 		t.Errorf("got %s, %v; want a result for %s that names the subscription", a.Raw, a.Err, listen.ID)
 	}
+	if code, _ := m.WaitExit(8 * time.Second); code != 0 {
+		t.Errorf("exit code %d", code)
+	}
 }
 
 // TestOneLineForEachCall has a call of each outcome, and looks for what must not be written.
@@ -256,7 +259,7 @@ func TestRestartServesTheLastLists(t *testing.T) {
 	if got := string(c.Must("tools/list", "").Result); got != list {
 		t.Errorf("after the restart:\n got  %s\n want %s", got, list)
 	}
-	quick(t, "the list", start, time.Second)
+	quick(t, "the list", start, soon)
 	failed(t, c.Tool("up__a", "{}").Message, "up")
 	if got := m.WaitStatus("up", "degraded", "failed"); got.Status != "degraded" || got.Error == "" {
 		t.Errorf("status = %+v", got)

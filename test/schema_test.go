@@ -193,7 +193,7 @@ func TestToolVectors(t *testing.T) {
 			servers = append(servers, run.HTTP(v.ID+mode, fake.HTTP(t, fake.Options{Tools: []string{string(v.Input)}}), more))
 		}
 	}
-	c := legacy(t, run.Start(t, run.Of(servers...).With(fields{"limits": fields{"first_list_wait": "20s"}})))
+	c := legacy(t, run.Start(t, run.Of(servers...)))
 	list, listed := c.Tools(), c.Names()
 	for _, mode := range modes {
 		for _, v := range all {

@@ -60,6 +60,11 @@ func (c Config) file(stateDir string) []byte {
 	}
 	top := Fields{"state_dir": stateDir, "log": Fields{"level": "debug", "format": "json"}}
 	maps.Copy(top, c.Top)
+	limits := Fields{"first_list_wait": "20s"} // a busy machine may be slow to start a server
+	if own, ok := top["limits"].(Fields); ok {
+		maps.Copy(limits, own)
+	}
+	top["limits"] = limits
 	var out bytes.Buffer
 	out.WriteString("{\n")
 	for _, name := range slices.Sorted(maps.Keys(top)) {
