@@ -179,9 +179,7 @@ func TestSSE_Messages(t *testing.T) {
 			all := strings.Join(p.bodies(), "")
 			return strings.Contains(all, `{"jsonrpc":"2.0","id":5,"result":{}}`) && strings.Contains(all, `{"jsonrpc":"2.0","id":6,"result":{"asked":true}}`)
 		})
-		if got := session.all(); len(got) != 2 {
-			t.Errorf("heard %q", got)
-		}
+		eventually(t, "question and notification", func() bool { return len(session.all()) == 2 })
 	})
 	t.Run("C71 only that call fails", func(t *testing.T) {
 		for _, size := range []int{1<<16 + 1, 1 << 20} {
