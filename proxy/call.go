@@ -234,14 +234,14 @@ func (p *Proxy) normalize(c *call, sess *upstream.Session, reply jsonrpc.Reply) 
 		}
 	}
 	buf := jsonrpc.NewBuffer()
-	out, err := c.entry.Result.Normalize(buf.B, reply.Result, c.r.Session.Version(), p.info)
+	out, failed, err := c.entry.Result.Normalize(buf.B, reply.Result, c.r.Session.Version(), p.info)
 	if err != nil {
 		buf.Release()
 		reply.Release()
 		return jsonrpc.Reply{}, c.badMessage(err.Error())
 	}
 	c.note.Outcome = observe.OK
-	if string(jsonrpc.Get(out, "isError")) == "true" {
+	if failed {
 		c.note.Outcome = observe.ToolFailed
 	}
 	if sameBytes(out, reply.Result) {

@@ -42,20 +42,21 @@ type Rule struct {
 
 // Normalize returns the result as a client of the given protocol version gets it: the
 // result itself if nothing has to change, else a new one in the memory of dst, which
-// must not overlap it. A client of 2026-07-28 is told our serverInfo too.
+// must not overlap it. A client of 2026-07-28 is told our serverInfo too. failed
+// reports whether the client reads that the tool failed.
 //
 // result must have passed jsonrpc.Check. The error, which names the server, means that
 // the server broke the protocol: its result is no object, or of an unknown type.
-func (r Rule) Normalize(dst []byte, result json.RawMessage, version string, serverInfo json.RawMessage) ([]byte, error) {
+func (r Rule) Normalize(dst []byte, result json.RawMessage, version string, serverInfo json.RawMessage) (normal []byte, failed bool, err error) {
 	if !jsonrpc.IsObject(result) {
-		return nil, fmt.Errorf("%s: tools/call: the result is no object", r.Server)
+		return nil, false, fmt.Errorf("%s: tools/call: the result is no object", r.Server)
 	}
 	p := plan{work: jsonrpc.NewBuffer()}
 	defer p.work.Release()
 	p.read(result)
 	complete, err := p.complete()
 	if err != nil {
-		return nil, fmt.Errorf("%s: tools/call: %w", r.Server, err)
+		return nil, false, fmt.Errorf("%s: tools/call: %w", r.Server, err)
 	}
 	era, _ := protocol.EraOf(version)
 	if complete && r.Mode != Passthrough {
@@ -64,10 +65,11 @@ func (r Rule) Normalize(dst []byte, result json.RawMessage, version string, serv
 	if era == protocol.Modern {
 		p.modernize(serverInfo)
 	}
+	failed = string(p.want(isError)) == "true"
 	if !p.changes() {
-		return result, nil
+		return result, failed, nil
 	}
-	return p.render(dst[:0], result), nil
+	return p.render(dst[:0], result), failed, nil
 }
 
 // repair plans what Mixed and Text ask for.
