@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/mainstem-mcp/mainstem/naming"
 	"github.com/mainstem-mcp/mainstem/proxy/access"
 	"github.com/mainstem-mcp/mainstem/proxy/admin"
+	"github.com/mainstem-mcp/mainstem/upstream"
 )
 
 // A local backend connects to the servers of a configuration itself, to no more of
@@ -72,7 +74,7 @@ func (l *local) Detail(ctx context.Context, server string, count bool) (admin.De
 		return admin.Detail{}, err
 	}
 	d, err := l.admin.Detail(ctx, name, false)
-	if err == nil && d.Status != "disabled" {
+	if err == nil && d.Status != string(upstream.Disabled) {
 		err = l.admin.Refresh(ctx, true, name)[0]
 	}
 	if err != nil {
@@ -120,16 +122,22 @@ func noSuch(address string, dotted bool, unknown, missing error) error {
 	return &admin.Error{Kind: admin.Unknown, Tool: address, Message: text}
 }
 
+// find looks a tool up in the kept list, and in a new one if it is not there: it may be
+// newer than the list.
 func (l *local) find(ctx context.Context, server, tool string) (naming.Ref, error) {
-	for _, always := range []bool{false, true} {
-		asked := l.parts.listed(server)
-		if err := l.admin.Refresh(ctx, always, server)[0]; err != nil {
-			return naming.Ref{}, err
-		}
-		ref, err := l.admin.Resolve(ctx, server, tool)
-		if err == nil || asked != l.parts.listed(server) { // found, or the list is new
-			return ref, err
-		}
+	if !slices.Contains(l.admin.Enabled(), server) {
+		return l.admin.Resolve(ctx, server, tool) // that says so
+	}
+	kept := l.parts.listed(server)
+	if err := l.admin.Refresh(ctx, false, server)[0]; err != nil {
+		return naming.Ref{}, err
+	}
+	ref, err := l.admin.Resolve(ctx, server, tool)
+	if err == nil || kept != l.parts.listed(server) {
+		return ref, err
+	}
+	if err := l.admin.Refresh(ctx, true, server)[0]; err != nil {
+		return naming.Ref{}, err
 	}
 	return l.admin.Resolve(ctx, server, tool)
 }

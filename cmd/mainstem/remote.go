@@ -14,6 +14,7 @@ import (
 
 	"github.com/mainstem-mcp/mainstem/jsonrpc"
 	"github.com/mainstem-mcp/mainstem/proxy/admin"
+	"github.com/mainstem-mcp/mainstem/upstream"
 )
 
 // A remote backend asks a running Mainstem over its REST routes.
@@ -21,7 +22,7 @@ type remote struct {
 	// set by newRemote, never changed
 	base    *url.URL
 	key     string
-	timeout time.Duration // of one request; 0: its own limits count
+	timeout time.Duration // of one request; 0: listTimeout, but calls and checks have limits over there
 	client  *http.Client
 }
 
@@ -101,7 +102,7 @@ func (r *remote) Check(ctx context.Context, servers []string) (admin.Checks, err
 			return admin.Checks{}, err
 		}
 		for _, s := range all.Servers {
-			if s.Status != "disabled" {
+			if s.Status != string(upstream.Disabled) {
 				servers = append(servers, s.Name)
 			}
 		}
@@ -161,9 +162,13 @@ func (r *remote) stranger(what string) error {
 // fetch sends one request. The parts of the path are escaped, but for a query in the
 // first.
 func (r *remote) fetch(ctx context.Context, method string, body []byte, path ...string) ([]byte, error) {
-	if r.timeout > 0 {
+	timeout := r.timeout
+	if timeout == 0 && method == http.MethodGet {
+		timeout = listTimeout
+	}
+	if timeout > 0 {
 		var cancel context.CancelFunc
-		ctx, cancel = context.WithTimeout(ctx, r.timeout)
+		ctx, cancel = context.WithTimeoutCause(ctx, timeout, fmt.Errorf("no answer within %v", timeout))
 		defer cancel()
 	}
 	address := r.base.String() + "/api/v1/" + path[0]
@@ -184,13 +189,13 @@ func (r *remote) fetch(ctx context.Context, method string, body []byte, path ...
 	}
 	res, err := r.client.Do(req)
 	if err != nil {
-		return nil, r.unreachable(err)
+		return nil, r.unreachable(ctx, err)
 	}
 	defer res.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(res.Body, maxAnswer+1))
 	switch {
 	case err != nil:
-		return nil, r.unreachable(err)
+		return nil, r.unreachable(ctx, err)
 	case len(answer) > maxAnswer:
 		return nil, r.stranger(fmt.Sprintf("its answer has more than %d bytes", maxAnswer))
 	case res.StatusCode != http.StatusOK:
@@ -210,14 +215,14 @@ func escape(part string) string {
 	return url.PathEscape(part)
 }
 
-func (r *remote) unreachable(err error) error {
+func (r *remote) unreachable(ctx context.Context, err error) error {
 	kind, what := admin.Unreachable, err
 	var outer *url.Error
 	if errors.As(err, &outer) {
 		what = outer.Err // the address stands in the message already
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		kind, what = admin.Timeout, fmt.Errorf("no answer within %v", r.timeout)
+		kind, what = admin.Timeout, context.Cause(ctx)
 	}
 	return &admin.Error{Kind: kind, Message: fmt.Sprintf("Mainstem at %s: %v", r.base, what), Cause: err}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/mainstem-mcp/mainstem/catalog"
+	"github.com/mainstem-mcp/mainstem/catalog/listing"
 	"github.com/mainstem-mcp/mainstem/naming"
 	"github.com/mainstem-mcp/mainstem/upstream"
 )
@@ -43,7 +44,7 @@ func (a *Admin) Resolve(ctx context.Context, server, tool string) (naming.Ref, e
 
 // Public finds the tool behind a public name.
 func (a *Admin) Public(name string) (naming.Ref, bool) {
-	entry, ok := a.proxy.Fresh().All().Find(0, name)
+	entry, ok := a.proxy.Fresh().All().Find(listing.Tools, name)
 	return entry.Ref, ok
 }
 
