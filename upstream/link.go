@@ -186,7 +186,7 @@ func (u *Upstream) probe(ctx context.Context, conn Conn) (v verdict, found json.
 	p := jsonrpc.NewParams(json.RawMessage("{}"))
 	l := u.newLink(conn, protocol.Modern, protocol.LatestModern)
 	l.address(&p, noCapabilities)
-	reply, err := conn.Call(wait, protocol.Discover, p, nobody{})
+	reply, err := conn.Call(wait, protocol.Discover, p, nil)
 	if ctx.Err() != nil {
 		return verdict{}, nil, context.Cause(ctx)
 	}
@@ -219,7 +219,7 @@ func (l *link) declared(capabilities json.RawMessage, unknown bool) {
 func (u *Upstream) initialize(ctx context.Context, conn Conn, version string) (*link, error) {
 	params := append(jsonrpc.AppendQuote([]byte(`{"protocolVersion":`), version), `,"capabilities":{},"clientInfo":`...)
 	params = append(append(params, protocol.Info(u.o.Version)...), '}')
-	reply, err := conn.Call(ctx, protocol.Initialize, jsonrpc.NewParams(params), nobody{})
+	reply, err := conn.Call(ctx, protocol.Initialize, jsonrpc.NewParams(params), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -247,13 +247,4 @@ func errorText(object json.RawMessage) string {
 		message = message[:300]
 	}
 	return fmt.Sprintf("%q (code %s)", message, jsonrpc.Get(object, "code"))
-}
-
-// nobody hears what a server says during a call that no client caused.
-type nobody struct{}
-
-func (nobody) Notify(string, json.RawMessage) {}
-
-func (nobody) Ask(_ context.Context, method string, _ json.RawMessage) (jsonrpc.Reply, error) {
-	return Refusal(method), nil
 }

@@ -82,9 +82,10 @@ func (u *Upstream) fetchList(ctx context.Context, l *link, b *listing.Builder) e
 func (u *Upstream) fetchPage(ctx context.Context, l *link, b *listing.Builder, params json.RawMessage) (json.RawMessage, error) {
 	p := jsonrpc.NewParams(params)
 	l.address(&p, noCapabilities)
-	limits := newWatch(ctx, nobody{}, u.server.Timeout, u.o.ListTimeout)
-	defer limits.stop()
-	reply, err := l.conn.Call(limits.ctx, protocol.ListTools, p, limits)
+	ctx, cancel := context.WithTimeoutCause(ctx, u.server.Timeout, errTimeout)
+	defer cancel()
+	// no sink: what the server asks meanwhile concerns another call
+	reply, err := l.conn.Call(ctx, protocol.ListTools, p, nil)
 	if err != nil {
 		return nil, err
 	}
