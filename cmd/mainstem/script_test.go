@@ -59,6 +59,7 @@ func setUp(env *testscript.Env) error {
 	env.Setenv("LOCKED", locked.URL)
 	env.Setenv("HOME", env.WorkDir)
 	env.Setenv("MAINSTEM_CONFIG", "")
+	env.Setenv("GORACE", "atexit_sleep_ms=0") // else each command under the race detector takes a second more
 	return l.Close()
 }
 
