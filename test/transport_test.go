@@ -349,6 +349,7 @@ func TestC99EveryPairOfVersions(t *testing.T) {
 	servers = append(servers,
 		run.HTTP("modern", fake.HTTP(t, fake.Options{Tools: fake.Tools("a"), Modern: true, NoHandshake: true})),
 		run.HTTP("dual", fake.HTTP(t, fake.Options{Tools: fake.Tools("a"), Modern: true})),
+		run.HTTP("stateless", fake.HTTP(t, fake.Options{Tools: fake.Tools("a"), Stateless: true})),
 		run.Stdio("pipe", fake.Stdio(t, fake.Options{Tools: fake.Tools("a")})),
 		run.Stdio("pipe-modern", fake.Stdio(t, fake.Options{Tools: fake.Tools("a"), Modern: true, NoHandshake: true})),
 		run.Server{Name: "old", Fields: fields{"url": fake.SSE(t, "/messages?sid=%s", fake.Options{Tools: fake.Tools("a")}).URL, "transport": "sse"}},
