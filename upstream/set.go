@@ -9,6 +9,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/mainstem-mcp/mainstem/config"
+	"github.com/mainstem-mcp/mainstem/observe"
 	"github.com/mainstem-mcp/mainstem/upstream/transport"
 )
 
@@ -24,6 +25,7 @@ type Options struct {
 	Log             zerolog.Logger
 	Store           Store             // nil: nothing is kept
 	Transport       transport.Options // its Policy and Environ; the rest is set here
+	Observe         *observe.Observer // nil: nobody counts
 	ListTimeout     time.Duration     // to connect and list; 0: 60 s
 	MaxCallDuration time.Duration     // a call's whole duration; 0: 15 min
 	MaxProcesses    int               // children of per_client sessions; 0: 64

@@ -180,6 +180,9 @@ func (u *Upstream) refreshOnce(ctx context.Context, r *refresh) {
 		r.err = u.fail(err)
 		u.lost(r.err)
 	}
+	if u.o.Observe != nil {
+		u.o.Observe.List(u.server.Name, err)
+	}
 	u.mu.Lock()
 	u.refresh = nil
 	u.mu.Unlock()

@@ -48,7 +48,7 @@ func wire(ctx context.Context, cfg *config.Config, log zerolog.Logger, o wiring)
 	v, c := build()
 	p := &parts{cfg: cfg, log: log, observe: observe.New(log, observe.Build{Version: v, Commit: c, Go: runtime.Version()})}
 	p.set = upstream.NewSet(ctx, cfg, upstream.Options{
-		Version: v, Log: log, Store: dir, Transport: transport.Options{Policy: dial.New(cfg.AllowPrivate), Environ: os.Environ},
+		Version: v, Log: log, Store: dir, Observe: p.observe, Transport: transport.Options{Policy: dial.New(cfg.AllowPrivate), Environ: os.Environ},
 		ListTimeout: o.listTimeout, MaxCallDuration: cfg.Limits.MaxCallDuration, MaxProcesses: cfg.Limits.MaxProcesses,
 	})
 	if o.serving {
