@@ -332,3 +332,29 @@ func TestStdioListChanged(t *testing.T) {
 	c.Expect("notifications/tools/list_changed")
 	awaitNames(t, c, "up__b")
 }
+
+// TestStdioEndOfInput has requests that are piped in, and a call that is running when the input ends.
+func TestStdioEndOfInput(t *testing.T) {
+	t.Parallel()
+	hello := client.Request("1", "initialize", `{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}`)
+	s := fake.Stdio(t, fake.Options{Tools: fake.Tools("a")})
+	piped := run.Prepare(t, run.Of(run.Stdio("up", s)), nil, "stdio")
+	piped.Stdin = strings.NewReader(hello + "\n" + client.Request("", "notifications/initialized", "") + "\n" +
+		client.Request("2", "tools/list", "") + "\n" + client.Request("3", "tools/call", client.CallParams("up__a", `{"q":1}`)) + "\n")
+	out, err := piped.Output()
+	if err != nil || strings.Count(string(out), `"result"`) != 3 || !strings.Contains(string(out), `{\"q\":1}`) {
+		t.Errorf("%v: %s", err, out)
+	}
+	g := newGate(t)
+	slow := fake.Stdio(t, fake.Options{Tools: fake.Tools("slow"), Calls: map[string]fake.Handler{"slow": held(g)}})
+	c := client.Launch(t, run.Prepare(t, run.Of(run.Stdio("up", slow)), nil, "stdio"), client.Latest)
+	c.Names()
+	c.Start("tools/call", client.CallParams("up__slow", "{}"))
+	slow.Wait(t, "tools/call", 1)
+	start := time.Now()
+	if err := c.Close(); err != nil {
+		t.Errorf("exit: %v", err)
+	}
+	quick(t, "the end", start, 10*time.Second+soon)
+	slow.Processes()[0].WaitGone(t, 7*time.Second)
+}

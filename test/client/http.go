@@ -136,6 +136,9 @@ func (c *HTTP) StartID(id, method, params string) *Pending {
 	return p
 }
 
+// Disconnect closes the connections that wait for the next request.
+func (c *HTTP) Disconnect() { c.http.CloseIdleConnections() }
+
 // body writes a message; without an id it is a notification.
 func (c *HTTP) body(id, method, params string) string {
 	if c.Version == Modern {
