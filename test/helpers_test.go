@@ -17,8 +17,8 @@ import (
 	"github.com/mainstem-mcp/mainstem/test/run"
 )
 
-// soon is what counts as "at once" on a busy machine.
-const soon = 5 * time.Second
+// soon is what counts as "at once".
+const soon = run.Soon
 
 // fields shortens what tests write into a configuration.
 type fields = run.Fields

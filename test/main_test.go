@@ -1,4 +1,8 @@
 // Package test holds what Mainstem promises as a whole: every test runs the binary, with fake servers behind it and raw clients in front.
+//
+// The binary is built once, with the race detector if the tests have it; $MAINSTEM names one that is ready. A test whose name begins
+// with C and a number is about a fault that users of such proxies reported, M and G are limits and negotiation in testdata/behaviour.json.
+// With -short those are left out that wait for half a minute and more.
 package test
 
 import (

@@ -223,21 +223,23 @@ type outputVector struct {
 func TestOutputVectors(t *testing.T) {
 	t.Parallel()
 	all := vectors[outputVector](t, "output.json", "vectors")
+	for i, v := range all {
+		if v.InputText == "" {
+			all[i].InputText = string(v.Input)
+		}
+	}
 	for _, mode := range []string{"mixed", "text", "passthrough"} {
 		t.Run(mode, func(t *testing.T) {
 			t.Parallel()
 			var tools []string
 			calls := map[string]fake.Handler{}
-			for i, v := range all {
-				if v.InputText == "" {
-					all[i].InputText = string(v.Input)
-				}
+			for _, v := range all {
 				more := `"inputSchema":{"type":"object"}`
 				if v.Call.Shows {
 					more += `,"outputSchema":{"type":"object"}`
 				}
 				tools = append(tools, tool(v.ID, more))
-				calls[v.ID] = func(c *fake.Call) { c.Result(all[i].InputText) }
+				calls[v.ID] = func(c *fake.Call) { c.Result(v.InputText) }
 			}
 			options := fake.Options{Tools: tools, Calls: calls}
 			old := fake.HTTP(t, options)
