@@ -208,27 +208,22 @@ func (s *scanner) str(start int) (int, *Error) {
 			}
 			i += bits.TrailingZeros64(special) / 8
 		}
-		c := b[i]
-		switch {
-		case c == '"':
-			return i + 1, nil
+		n := 1
+		switch c := b[i]; {
 		case c == '\\':
-			n := escape(b[i:])
-			if n == 0 {
+			if n = escape(b, i); n == 0 {
 				return 0, syntaxError("malformed escape", i)
 			}
-			i += n
+		case c == '"':
+			return i + 1, nil
 		case c < 0x20:
 			return 0, syntaxError("raw control character in a string", i)
-		case c < utf8.RuneSelf:
-			i++
-		default:
-			n := runeLength(b[i:])
-			if n == 0 {
+		case c >= utf8.RuneSelf:
+			if n = runeLength(b[i:]); n == 0 {
 				return 0, syntaxError("invalid UTF-8", i)
 			}
-			i += n
 		}
+		i += n
 	}
 	return 0, syntaxError("a string does not end", start)
 }
@@ -236,6 +231,9 @@ func (s *scanner) str(start int) (int, *Error) {
 // runeLength returns the length of the character beyond ASCII that b starts with, 0 if
 // it is malformed.
 func runeLength(b []byte) int {
+	if len(b) >= 2 && b[0] >= 0xc2 && b[0] < 0xe0 && b[1]&0xc0 == 0x80 {
+		return 2
+	}
 	r, n := utf8.DecodeRune(b)
 	if r == utf8.RuneError && n == 1 {
 		return 0
@@ -243,23 +241,34 @@ func runeLength(b []byte) int {
 	return n
 }
 
-// escape returns the length of the escape that b starts with, 0 if it is malformed.
-func escape(b []byte) int {
-	if len(b) < 2 {
+// escape returns the length of the escape at b[i], 0 if it is malformed. Lengths are
+// constants, so that the processor can guess on where the next character stands.
+func escape(b []byte, i int) int {
+	if len(b)-i < 6 {
+		return shortEscape(b[i:])
+	}
+	switch e := b[i : i+6]; {
+	case e[1] == 'u':
+		if (hexValues[e[2]] | hexValues[e[3]] | hexValues[e[4]] | hexValues[e[5]]) > 15 {
+			return 0
+		}
+		return 6
+	case !escapes[e[1]]:
 		return 0
 	}
-	switch kind := escapes[b[1]]; {
-	case kind != 'u':
-		return int(kind)
-	case len(b) >= 6 && (hexValues[b[2]]|hexValues[b[3]]|hexValues[b[4]]|hexValues[b[5]]) < 16:
-		return 6
-	}
-	return 0
+	return 2
 }
 
-// escapes holds, by the character after the backslash, 2 for an escape of that length,
-// 'u' for one with four digits, 0 for none.
-var escapes = [256]byte{'"': 2, '\\': 2, '/': 2, 'b': 2, 'f': 2, 'n': 2, 'r': 2, 't': 2, 'u': 'u'}
+// shortEscape is escape near the end, where none with digits has room.
+func shortEscape(b []byte) int {
+	if len(b) < 2 || !escapes[b[1]] {
+		return 0
+	}
+	return 2
+}
+
+// escapes holds the characters that make an escape of two.
+var escapes = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
 
 // hexValues holds the value of each hexadecimal digit, 0xff for what is none.
 var hexValues = func() (t [256]byte) {

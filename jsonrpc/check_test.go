@@ -194,11 +194,12 @@ func TestPick(t *testing.T) {
 func BenchmarkCheck(b *testing.B) {
 	small := []byte(seeds[0])
 	large := []byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"` + strings.Repeat("lorem ipsum ", 64<<10/12) + `"}]}}`)
+	escaped := []byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"` + strings.Repeat(`The quick \"brown\" fox\tjumps over the lazy dog; café \u003cb\u003e\u0026amp;\u003c/b\u003e 0123456789.\n`, 64<<10/78) + `"}]}}`)
 	mixed := []byte(`{"jsonrpc":"2.0","id":1,"result":{"content":[{"type":"text","text":"` + strings.Repeat(`a line of \"text\" with é and 日本,\n`, 64<<10/44) + `"}]}}`)
 	for _, bb := range []struct {
 		name string
 		in   []byte
-	}{{"small", small}, {"64KiB", large}, {"64KiB of mixed text", mixed}} {
+	}{{"small", small}, {"64KiB", large}, {"64KiB of mixed text", mixed}, {"64KiB with escapes", escaped}} {
 		b.Run("Parse/"+bb.name, func(b *testing.B) {
 			b.SetBytes(int64(len(bb.in)))
 			b.ReportAllocs()

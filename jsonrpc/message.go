@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Codes that JSON-RPC 2.0 defines (section 5.1) and that this package itself reports.
@@ -191,6 +192,7 @@ func (e *envelope) judge(m *Message) error {
 // AppendReply appends the message that answers a request. id is raw; nil is written as
 // null, for a request whose id could not be read.
 func AppendReply(dst []byte, id json.RawMessage, r Reply) []byte {
+	dst = slices.Grow(dst, len(`{"jsonrpc":"2.0","id":null,"result":}`)+len(id)+len(r.Result)+len(r.Error))
 	dst = append(dst, `{"jsonrpc":"2.0","id":`...)
 	if id == nil {
 		id = json.RawMessage("null")

@@ -20,7 +20,8 @@ type app struct {
 	in        io.Reader
 	out, errs io.Writer
 	env       func(string) (string, bool)
-	json      bool // every outcome is one JSON document on out; set by run
+	lines     *batch // the log, on its way to errs
+	json      bool   // every outcome is one JSON document on out; set by run
 }
 
 // Exit codes.

@@ -36,7 +36,7 @@ func start(t *testing.T, addr, yaml string) running {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &app{in: strings.NewReader(""), out: io.Discard, errs: t.Output(), env: os.LookupEnv}
+	a := newApp(strings.NewReader(""), io.Discard, t.Output(), os.LookupEnv)
 	cfg, err := a.load([]string{path})
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func bridgeTo(t *testing.T, addr string) *pipe {
 	t.Helper()
 	inR, inW := io.Pipe()
 	outR, outW := io.Pipe()
-	a := &app{in: inR, out: outW, errs: t.Output(), env: os.LookupEnv}
+	a := newApp(inR, outW, t.Output(), os.LookupEnv)
 	done := make(chan int, 1)
 	go func() { done <- a.run(t.Context(), []string{"stdio", "--url", "http://" + addr}) }()
 	p := &pipe{t: t, in: inW, out: bufio.NewScanner(outR)}
@@ -168,7 +168,7 @@ func TestBridgeCarriesListChanged(t *testing.T) {
 	p.hear(`"id":1,`)
 	s.SetTools(fake.Tools("a", "b")...)
 	base := "http://" + m.addr
-	a := &app{in: strings.NewReader(""), out: io.Discard, errs: t.Output(), env: os.LookupEnv}
+	a := newApp(strings.NewReader(""), io.Discard, t.Output(), os.LookupEnv)
 	if code := a.run(t.Context(), []string{"check", "up", "--url", base}); code != 0 {
 		t.Fatalf("check: exit code %d", code)
 	}

@@ -3,16 +3,29 @@ package main
 
 import (
 	"context"
+	"io"
 	"os"
 	"os/signal"
 	"syscall"
 )
 
 func main() {
-	// The context ends at the first signal, so that a command can end its children.
-	// Then the signals have their usual effect again: a second one ends the process.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	a := &app{in: os.Stdin, out: os.Stdout, errs: os.Stderr, env: os.LookupEnv}
-	os.Exit(a.run(ctx, os.Args[1:]))
+	a := newApp(os.Stdin, os.Stdout, os.Stderr, os.LookupEnv)
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 2)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		<-signals
+		cancel() // a command ends its children, and finishes what runs
+		<-signals
+		a.lines.Flush()
+		os.Exit(exitInterrupted)
+	}()
+	code := a.run(ctx, os.Args[1:])
+	a.lines.Flush()
+	os.Exit(code)
+}
+
+func newApp(in io.Reader, out, errs io.Writer, env func(string) (string, bool)) *app {
+	return &app{in: in, out: out, errs: errs, env: env, lines: &batch{out: errs}}
 }
