@@ -48,6 +48,10 @@ type Rule struct {
 // result must have passed jsonrpc.Check. The error, which names the server, means that
 // the server broke the protocol: its result is no object, or of an unknown type.
 func (r Rule) Normalize(dst []byte, result json.RawMessage, version string, serverInfo json.RawMessage) (normal []byte, failed bool, err error) {
+	era, _ := protocol.EraOf(version)
+	if era == protocol.Legacy && !r.ShowsOutput && r.Mode != Passthrough && usual(result) {
+		return result, false, nil
+	}
 	if !jsonrpc.IsObject(result) {
 		return nil, false, fmt.Errorf("%s: tools/call: the result is no object", r.Server)
 	}
@@ -58,7 +62,6 @@ func (r Rule) Normalize(dst []byte, result json.RawMessage, version string, serv
 	if err != nil {
 		return nil, false, fmt.Errorf("%s: tools/call: %w", r.Server, err)
 	}
-	era, _ := protocol.EraOf(version)
 	if complete && r.Mode != Passthrough {
 		r.repair(&p, result, era)
 	}
@@ -70,6 +73,20 @@ func (r Rule) Normalize(dst []byte, result json.RawMessage, version string, serv
 		return result, failed, nil
 	}
 	return p.render(dst[:0], result), failed, nil
+}
+
+// usual reports whether a result is one plain text and nothing else, as most servers
+// write it. Then nothing has to change, and one look at the text is enough.
+func usual(result json.RawMessage) bool {
+	const opening = `{"content":[` + textOpening
+	if len(result) <= len(opening) || string(result[:len(opening)]) != opening {
+		return false
+	}
+	switch end := jsonrpc.Skip(result, len(opening)-1); string(result[end:]) {
+	case `}]}`, `}],"isError":false}`:
+		return !blank(result[len(opening)-1 : end])
+	}
+	return false
 }
 
 // repair plans what Mixed and Text ask for.

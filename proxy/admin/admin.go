@@ -165,6 +165,7 @@ func (a *Admin) Check(ctx context.Context, names ...string) (Checks, error) {
 	}
 	out := Checks{Checks: make([]Check, len(chosen))}
 	each(chosen, func(i int, u *upstream.Upstream) { out.Checks[i] = check(ctx, u) })
+	a.proxy.Fresh() // who lists now gets what was found
 	return out, nil
 }
 
