@@ -165,10 +165,10 @@ func TestC169CrashLoop(t *testing.T) {
 		run.Server{Name: "loop", Fields: fields{"command": "sh", "args": []string{"-c", script}}},
 		run.Server{Name: "false", Fields: fields{"command": "false"}},
 	))
-	got := m.WaitStatus("false", "failed")
-	if got.Error == "" || got.NextTry == "" {
+	if got := m.WaitStatus("false", "failed"); got.Error == "" {
 		t.Errorf("status = %+v", got)
 	}
+	run.Eventually(t, "the time of the next try to be shown", func() bool { return m.Status("false").NextTry != "" })
 	m.WaitStatus("loop", "failed")
 	time.Sleep(2 * time.Second) // nothing announces that it is not started
 	tries, _ := os.ReadFile(starts)
