@@ -219,7 +219,7 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, got Received) {
 	out.open()
 	_ = http.NewResponseController(w).Flush()
 	out.mu.Unlock()
-	remove := s.addFeed(&feed{session: got.Session, send: out.message})
+	remove := s.addFeed(&feed{send: out.message})
 	defer remove()
 	<-r.Context().Done()
 }

@@ -100,10 +100,9 @@ func (r *record) seen(methods []string) ([]Received, <-chan struct{}) {
 
 // Calls returns the tools/call messages for a raw tool name.
 func (r *record) Calls(tool string) []Received {
-	want, _ := json.Marshal(tool)
 	return slices.DeleteFunc(r.Seen("tools/call"), func(m Received) bool {
 		var name string
-		return json.Unmarshal(m.Param("name"), &name) != nil || name != tool && string(m.Param("name")) != string(want)
+		return json.Unmarshal(m.Param("name"), &name) != nil || name != tool
 	})
 }
 

@@ -72,9 +72,8 @@ type Server struct {
 
 // A feed is a stream for what the server says on its own: a GET stream, a listen, or a process.
 type feed struct {
-	send    func(message []byte)
-	listen  json.RawMessage // id of the subscriptions/listen request, nil for the others
-	session string
+	send   func(message []byte)
+	listen json.RawMessage // id of the subscriptions/listen request, nil for the others
 }
 
 func newServer(o Options) *Server {

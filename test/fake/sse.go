@@ -74,7 +74,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, endpoint string,
 	streams.mu.Lock()
 	streams.byID[id] = stream
 	streams.mu.Unlock()
-	remove := s.addFeed(&feed{session: id, send: stream.message})
+	remove := s.addFeed(&feed{send: stream.message})
 	defer remove()
 	stream.raw(fmt.Appendf(nil, "event: endpoint\ndata: "+endpoint+"\n\n", id))
 	<-r.Context().Done()

@@ -142,9 +142,6 @@ func (p *Process) Deafen() { p.order(order{Deaf: true}) }
 // Kill ends the process from outside, as the system does when memory is short.
 func (p *Process) Kill() { _ = syscall.Kill(p.Pid, syscall.SIGKILL) }
 
-// Alive says whether the process is there; one that is dead and waits to be collected does not count.
-func (p *Process) Alive() bool { return p.ended.Err() == nil }
-
 // WaitGone waits for the end of the process; it fails the test after the given time.
 func (p *Process) WaitGone(t testing.TB, within time.Duration) {
 	t.Helper()
