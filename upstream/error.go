@@ -48,6 +48,15 @@ func (u *Upstream) fail(err error) error {
 	return &Error{Server: u.server.Name, Kind: kind, Text: u.server.Name + ": " + text, Err: err}
 }
 
+// harmless takes out of an error that its outcome is unknown: where nothing was called,
+// nothing can have happened.
+func harmless(err error) error {
+	if e, ok := errors.AsType[*transport.OutcomeUnknown](err); ok {
+		return &transport.NotSent{Err: e.Err}
+	}
+	return err
+}
+
 func (u *Upstream) explain(err error) (kind, text string) {
 	var (
 		login  *transport.LoginError

@@ -32,6 +32,9 @@ type pace struct {
 
 // Run keeps the server connected and its list fresh until ctx ends.
 func (u *Upstream) Run(ctx context.Context) {
+	u.mu.Lock()
+	u.runs = true
+	u.mu.Unlock()
 	p := pace{retry: firstRetry}
 	for ctx.Err() == nil && !isClosed(u.done) {
 		before := u.Listing()

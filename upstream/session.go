@@ -283,6 +283,7 @@ func (s *Session) open(ctx context.Context, o *opening) {
 	stop := closeOn(s.u.done, cancel)
 	defer stop()
 	l, err := s.u.connect(ctx, s)
+	err = harmless(err)
 	if err != nil && ctx.Err() != nil {
 		err = &transport.NotSent{Err: context.Cause(ctx)}
 	}

@@ -43,7 +43,7 @@ type Upstream struct {
 	peers     map[string]*Session
 	unsettled bool
 	closed    bool
-	tries     int // failed refreshes in a row
+	runs      bool // Run is at work
 }
 
 // known is what the last connection taught about the server, so that the next one does
@@ -177,7 +177,7 @@ func (u *Upstream) refreshOnce(ctx context.Context, r *refresh) {
 	if err == nil {
 		u.keep(ctx, fetched, l)
 	} else {
-		r.err = u.fail(err)
+		r.err = u.fail(harmless(err))
 		u.lost(r.err)
 	}
 	if u.o.Observe != nil {
@@ -207,8 +207,8 @@ func closeOn(done <-chan struct{}, cancel func()) (stop func()) {
 // keep publishes a list that was just fetched.
 func (u *Upstream) keep(ctx context.Context, fetched *listing.Listing, l *link) {
 	before := u.listing.Swap(fetched)
+	u.changed() // whoever sees the list must not find an older catalog up to date
 	u.mu.Lock()
-	u.tries = 0
 	u.status = Status{
 		State: Healthy, RefreshedAt: fetched.FetchedAt, Era: l.era, Version: l.version, ServerInfo: l.info,
 		Transport: u.known.transport,
@@ -230,8 +230,10 @@ func (u *Upstream) lost(err error) {
 	errors.As(err, &e)
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.tries++
 	u.status.Error = e.Text
+	if u.status.NextTry.IsZero() && u.runs {
+		u.status.NextTry = time.Now().Add(firstRetry) // until Run says it exactly
+	}
 	switch {
 	case e.Kind == Auth:
 		u.status.State = NeedsLogin
@@ -255,7 +257,7 @@ func (u *Upstream) accepted() {
 		return
 	}
 	u.mu.Lock()
-	u.tries, u.status.State, u.status.Error = 0, Healthy, ""
+	u.status.State, u.status.Error = Healthy, ""
 	u.mu.Unlock()
 	u.changed()
 }

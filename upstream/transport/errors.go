@@ -75,19 +75,20 @@ func (e *StatusError) Error() string {
 // errClosed is what a connection that was closed answers.
 var errClosed = errors.New("the connection is closed")
 
-// unknownError says that a request was sent and its fate is not known.
-type unknownError struct{ err error }
+// OutcomeUnknown says that a request was sent and its fate is not known.
+type OutcomeUnknown struct{ Err error }
 
-func (e *unknownError) Error() string { return "the outcome is unknown: " + e.err.Error() }
+func (e *OutcomeUnknown) Error() string { return "the outcome is unknown: " + e.Err.Error() }
 
-func (e *unknownError) Unwrap() error { return e.err }
+// Unwrap returns what ended the wait.
+func (e *OutcomeUnknown) Unwrap() error { return e.Err }
 
-// unknownOutcome makes an unknownError of err, unless it says so already.
+// unknownOutcome makes an OutcomeUnknown of err, unless it says so already.
 func unknownOutcome(err error) error {
-	if _, said := errors.AsType[*unknownError](err); said {
+	if _, said := errors.AsType[*OutcomeUnknown](err); said {
 		return err
 	}
-	return &unknownError{err}
+	return &OutcomeUnknown{err}
 }
 
 // withoutURL takes the URL out of an error of net/http: it may carry a secret.
