@@ -18,15 +18,16 @@ import (
 func TestAPICall(t *testing.T) {
 	t.Parallel()
 	result := `{"content":[{"type":"text","text":"no"}],"isError":true,"_meta":{"n":9007199254740993}}`
-	s := fake.HTTP(t, fake.Options{Tools: fake.Tools("echo", "fails", "error", "drop", "silent", "huge", "hidden", "a/b c"), Calls: map[string]fake.Handler{
-		"fails":  answers(result),
-		"error":  func(c *fake.Call) { c.Error(-32050, "theirs", `{"k":[1.50]}`) },
-		"drop":   func(c *fake.Call) { c.Drop() },
-		"silent": func(c *fake.Call) { <-c.Context().Done() },
-		"huge":   sized(2 << 20),
+	s := fake.HTTP(t, fake.Options{Tools: fake.Tools("echo", "fails", "error", "drop", "huge", "hidden", "a/b c"), Calls: map[string]fake.Handler{
+		"fails": answers(result),
+		"error": func(c *fake.Call) { c.Error(-32050, "theirs", `{"k":[1.50]}`) },
+		"drop":  func(c *fake.Call) { c.Drop() },
+		"huge":  sized(2 << 20),
 	}})
+	silent := fake.HTTP(t, fake.Options{Tools: fake.Tools("a"), Calls: map[string]fake.Handler{"a": func(c *fake.Call) { <-c.Context().Done() }}})
 	m := run.Start(t, run.Of(
-		run.HTTP("up", s, fields{"timeout": "1s", "max_response_bytes": 1 << 20, "disabled_tools": []string{"hidden"}}),
+		run.HTTP("up", s, fields{"max_response_bytes": 1 << 20, "disabled_tools": []string{"hidden"}}),
+		run.HTTP("silent", silent, fields{"timeout": "1s"}),
 		run.Server{Name: "down", Fields: fields{"url": "http://127.0.0.1:1/mcp"}},
 	))
 	cases := []struct {
@@ -50,7 +51,7 @@ func TestAPICall(t *testing.T) {
 		{"up/tools/drop/call", `{}`, 502, "", []string{"unknown"}},
 		{"up/tools/huge/call", `{}`, 502, "", []string{"1048576"}},
 		{"down/tools/echo/call", `{}`, 502, "unreachable", []string{"down"}},
-		{"up/tools/silent/call", `{}`, 504, "timeout", []string{"up"}},
+		{"silent/tools/a/call", `{}`, 504, "timeout", []string{"silent"}},
 	}
 	for _, c := range cases {
 		w, err := http.Post(m.URL+"/api/v1/servers/"+c.path, "application/json", strings.NewReader(c.body))

@@ -184,7 +184,7 @@ func TestC70InvalidUTF8(t *testing.T) {
 	for _, server := range []string{"pipe", "web"} {
 		start := time.Now()
 		a := c.Tool(server+"__bad", "{}")
-		quick(t, "the reply", start, 6*time.Second)
+		quick(t, "the reply", start, 3*time.Second+soon)
 		if a.Raw == nil || !json.Valid(a.Raw) || strings.ToValidUTF8(string(a.Raw), "") != string(a.Raw) {
 			t.Errorf("%s: got %q", server, a.Raw)
 		}

@@ -16,7 +16,7 @@ func TestC143ProgressKeepsACallAlive(t *testing.T) {
 	t.Parallel()
 	work := func(c *fake.Call) {
 		for i := range 5 {
-			if !c.Sleep(700 * time.Millisecond) {
+			if !c.Sleep(900 * time.Millisecond) {
 				return
 			}
 			c.Progress(i)
@@ -25,8 +25,8 @@ func TestC143ProgressKeepsACallAlive(t *testing.T) {
 	}
 	options := fake.Options{Tools: fake.Tools("work"), Calls: map[string]fake.Handler{"work": work}}
 	m := run.Start(t, run.Of(
-		run.HTTP("web", fake.HTTP(t, options), fields{"timeout": "2s"}),
-		run.Stdio("pipe", fake.Stdio(t, options), fields{"timeout": "2s"}),
+		run.HTTP("web", fake.HTTP(t, options), fields{"timeout": "3s"}),
+		run.Stdio("pipe", fake.Stdio(t, options), fields{"timeout": "3s"}),
 	))
 	for _, server := range []string{"web", "pipe"} {
 		t.Run(server, func(t *testing.T) {

@@ -206,7 +206,7 @@ func TestC87StreamStaysOpenAfterReply(t *testing.T) {
 			t.Fatalf("got %q", got)
 		}
 	}
-	quick(t, "100 calls", start, 2*soon)
+	quick(t, "100 calls", start, 5*soon)
 	run.Eventually(t, "sockets to be closed", func() bool { return m.Files() <= before+10 })
 }
 

@@ -7,9 +7,7 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"os"
 	"strings"
-	"sync/atomic"
 	"testing"
 )
 
@@ -27,22 +25,6 @@ type listener struct {
 	addr    string
 	handler http.Handler
 	server  *http.Server
-}
-
-// ports counts below the range from which the system takes ports for outgoing connections, so that nobody gets one of a server that is
-// shut for a while.
-var ports atomic.Int32
-
-// Listen takes a free port of loopback.
-func Listen(t testing.TB) net.Listener {
-	t.Helper()
-	for range 1000 {
-		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 20000+(os.Getpid()*97+int(ports.Add(1)))%12000)); err == nil {
-			return l
-		}
-	}
-	t.Fatal("no free port")
-	return nil
 }
 
 func (s *Server) listenOn(t testing.TB, l net.Listener, h http.Handler) {
