@@ -192,79 +192,88 @@ const (
 	highs = 0x8080808080808080
 )
 
-// str reads a string. Eight bytes at a time: most text needs no closer look.
+// str reads a string. Eight bytes at a time: most text needs no closer look. What does
+// need one is mostly an escape. Its length is a constant in each branch, so that the
+// processor can guess where the next look is due instead of waiting for a table.
 func (s *scanner) str(start int) (int, *Error) {
 	b := s.b
 	for i := start + 1; i < len(b); {
-		if len(b)-i >= 8 {
-			w := binary.LittleEndian.Uint64(b[i:])
-			quote, slash := w^(ones*'"'), w^(ones*'\\')
-			// the lowest high bit stands in the first byte that is < 0x20, '"', '\\' or
-			// beyond ASCII; those above it may be carries
-			special := ((w - ones*0x20) | (quote - ones) | (slash - ones) | w) & highs
+		if len(b)-i >= 8+6 {
+			special := specials(binary.LittleEndian.Uint64(b[i:]))
 			if special == 0 {
 				i += 8
 				continue
 			}
 			i += bits.TrailingZeros64(special) / 8
+			e := b[i : i+6]
+			if e[0] == '\\' {
+				if e[1] == 'u' && (hexValues[e[2]]|hexValues[e[3]]|hexValues[e[4]]|hexValues[e[5]]) < 16 {
+					i += 6
+					continue
+				}
+				if escapes[e[1]] {
+					i += 2
+					continue
+				}
+			} else if n := runeLength(e); n > 0 {
+				i += n
+				continue
+			}
 		}
-		n := 1
-		switch c := b[i]; {
-		case c == '\\':
-			if n = escape(b, i); n == 0 {
-				return 0, syntaxError("malformed escape", i)
-			}
-		case c == '"':
+		n, err := s.char(i)
+		if err != nil {
+			return 0, err
+		}
+		if n == 0 {
 			return i + 1, nil
-		case c < 0x20:
-			return 0, syntaxError("raw control character in a string", i)
-		case c >= utf8.RuneSelf:
-			if n = runeLength(b[i:]); n == 0 {
-				return 0, syntaxError("invalid UTF-8", i)
-			}
 		}
 		i += n
 	}
 	return 0, syntaxError("a string does not end", start)
 }
 
+// specials sets the high bit of the first byte of w, in memory order, that is < 0x20,
+// '"', '\\' or beyond ASCII. Bits above it may be carries.
+func specials(w uint64) uint64 {
+	quote, slash := w^(ones*'"'), w^(ones*'\\')
+	return ((w - ones*0x20) | (quote - ones) | (slash - ones) | w) & highs
+}
+
+// char returns the length of the character or escape at i, 0 for the quote that ends
+// the string.
+func (s *scanner) char(i int) (int, *Error) {
+	b := s.b[i:]
+	switch c := b[0]; {
+	case c == '"':
+		return 0, nil
+	case c == '\\' && len(b) >= 2 && escapes[b[1]]:
+		return 2, nil
+	case c == '\\' && len(b) >= 6 && b[1] == 'u' && hex4(b[2:]) >= 0:
+		return 6, nil
+	case c == '\\':
+		return 0, syntaxError("malformed escape", i)
+	case c < 0x20:
+		return 0, syntaxError("raw control character in a string", i)
+	case c < utf8.RuneSelf:
+		return 1, nil
+	}
+	if n := runeLength(b); n > 0 {
+		return n, nil
+	}
+	return 0, syntaxError("invalid UTF-8", i)
+}
+
 // runeLength returns the length of the character beyond ASCII that b starts with, 0 if
 // it is malformed.
 func runeLength(b []byte) int {
-	if len(b) >= 2 && b[0] >= 0xc2 && b[0] < 0xe0 && b[1]&0xc0 == 0x80 {
-		return 2
+	if b[0] < 0xc2 {
+		return 0
 	}
 	r, n := utf8.DecodeRune(b)
 	if r == utf8.RuneError && n == 1 {
 		return 0
 	}
 	return n
-}
-
-// escape returns the length of the escape at b[i], 0 if it is malformed. Lengths are
-// constants, so that the processor can guess on where the next character stands.
-func escape(b []byte, i int) int {
-	if len(b)-i < 6 {
-		return shortEscape(b[i:])
-	}
-	switch e := b[i : i+6]; {
-	case e[1] == 'u':
-		if (hexValues[e[2]] | hexValues[e[3]] | hexValues[e[4]] | hexValues[e[5]]) > 15 {
-			return 0
-		}
-		return 6
-	case !escapes[e[1]]:
-		return 0
-	}
-	return 2
-}
-
-// shortEscape is escape near the end, where none with digits has room.
-func shortEscape(b []byte) int {
-	if len(b) < 2 || !escapes[b[1]] {
-		return 0
-	}
-	return 2
 }
 
 // escapes holds the characters that make an escape of two.

@@ -3,6 +3,7 @@ package jsonrpc
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 )
 
@@ -41,22 +42,52 @@ func (r Reply) Release() {
 // A Buffer is memory that is used again.
 type Buffer struct{ B []byte }
 
-// maxPooled is the size beyond which a buffer is left to the garbage collector: one
-// large message must not hold its memory for ever.
-const maxPooled = 256 << 10
+// classes are the sizes of memory that are kept. One pool for all would hand small
+// memory to large messages, which then throw it away, and large to small ones. What is
+// larger than the last is left to the garbage collector: one huge message must not hold
+// its memory for ever.
+var classes = [...]int{4 << 10, 32 << 10, 160 << 10}
 
-var buffers = sync.Pool{New: func() any { return &Buffer{B: make([]byte, 0, 2<<10)} }}
+var buffers [len(classes)]sync.Pool
 
 // NewBuffer returns an empty buffer.
-func NewBuffer() *Buffer {
-	b := buffers.Get().(*Buffer)
+func NewBuffer() *Buffer { return newBuffer(0) }
+
+func newBuffer(class int) *Buffer {
+	b, ok := buffers[class].Get().(*Buffer)
+	if !ok {
+		return &Buffer{B: make([]byte, 0, classes[class])}
+	}
 	b.B = b.B[:0]
 	return b
 }
 
+// Grow makes room for n more bytes.
+func (b *Buffer) Grow(n int) {
+	size := len(b.B) + n
+	if size <= cap(b.B) {
+		return
+	}
+	for class := range classes {
+		if size <= classes[class] {
+			larger := newBuffer(class)
+			larger.B = append(larger.B, b.B...)
+			b.B, larger.B = larger.B, b.B
+			larger.Release()
+			return
+		}
+	}
+	b.B = slices.Grow(b.B, n)
+}
+
 // Release gives the buffer back; nothing of B may be used afterwards.
 func (b *Buffer) Release() {
-	if cap(b.B) <= maxPooled {
-		buffers.Put(b)
+	for class := len(classes) - 1; class >= 0; class-- {
+		if cap(b.B) >= classes[class] {
+			if cap(b.B) <= 2*classes[len(classes)-1] {
+				buffers[class].Put(b)
+			}
+			return
+		}
 	}
 }

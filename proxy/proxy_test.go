@@ -390,7 +390,9 @@ func TestMethodsOfTheOtherEraDoNotExist(t *testing.T) {
 func TestListenEndsWithAResultWhenWeStop(t *testing.T) {
 	c, s := newRig(t).modern(t), newStream()
 	var listening sync.WaitGroup
-	listening.Go(func() { c.send(t.Context(), s, `"sub"`, "subscriptions/listen", `{"notifications":{"toolsListChanged":true}}`) })
+	listening.Go(func() {
+		c.send(t.Context(), s, `"sub"`, "subscriptions/listen", `{"notifications":{"toolsListChanged":true}}`)
+	})
 	<-s.heard
 	c.session.Close()
 	listening.Wait()

@@ -271,7 +271,7 @@ func (t *HTTP) readAll(buf *jsonrpc.Buffer, resp *response) error {
 		return &TooLarge{limit}
 	}
 	// what is announced need not come
-	buf.B = slices.Grow(buf.B, int(min(max(resp.length, 0)+1, 1<<20)))
+	buf.Grow(int(min(max(resp.length, 0)+1, 1<<20)))
 	for {
 		n, err := body.Read(buf.B[len(buf.B):min(cap(buf.B), limit+1)])
 		buf.B = buf.B[:len(buf.B)+n]
@@ -283,7 +283,7 @@ func (t *HTTP) readAll(buf *jsonrpc.Buffer, resp *response) error {
 		case err != nil:
 			return unknownOutcome(err)
 		case len(buf.B) == cap(buf.B):
-			buf.B = slices.Grow(buf.B, len(buf.B))
+			buf.Grow(len(buf.B))
 		}
 	}
 }

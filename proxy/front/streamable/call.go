@@ -198,6 +198,7 @@ func (c *call) write(r jsonrpc.Reply) error {
 	}
 	buf := jsonrpc.NewBuffer()
 	defer buf.Release()
+	buf.Grow(len(r.Result) + len(r.Error) + len(c.id) + 64)
 	buf.B = jsonrpc.AppendReply(buf.B, c.id, r)
 	return writeJSON(c.w, status, buf.B)
 }

@@ -429,7 +429,7 @@ func TestPanic(t *testing.T) {
 func TestFirstEventByVersion(t *testing.T) {
 	for version, data := range map[string]bool{"2025-03-26": false, "2025-06-18": false, "2025-11-25": true} {
 		s := open(t, &fake{})
-		response, _ := s.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"`+version+`","capabilities":{},"clientInfo":{}}}`)
+		response, _ := s.post(`{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"` + version + `","capabilities":{},"clientInfo":{}}}`)
 		s.session = response.Header.Get("Mcp-Session-Id")
 		ctx, stop := context.WithCancel(t.Context())
 		get := s.do(ctx, http.MethodGet, "")

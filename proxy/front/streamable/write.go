@@ -15,7 +15,7 @@ const (
 	heartbeat   = 15 * time.Second // between comments on an open stream
 	writeTime   = 30 * time.Second // for a client to take what we write, however small
 	slowest     = 64 << 10         // bytes a second that a client must take of what is large
-	copyLimit   = 192 << 10        // bytes of a result that are copied to be written at once
+	copyLimit   = 150 << 10        // bytes of a result that are copied to be written at once
 	batchLimit  = 32 << 10         // bytes of events written at once
 	sniffedSize = 2 << 10          // up to here net/http itself counts the bytes of an answer
 )
