@@ -84,7 +84,7 @@ func TestReadingStopsAtTheLimit(t *testing.T) {
 // TestM003Gzip has a small body that inflates past the limit.
 func TestM003Gzip(t *testing.T) {
 	t.Parallel()
-	s, m := behind(t, fake.Options{Tools: fake.Tools("bomb"), Framing: fake.Framing{Gzip: true}, Calls: map[string]fake.Handler{"bomb": sized(64 << 20)}})
+	s, m := behind(t, fake.Options{Tools: fake.Tools("bomb"), Framing: fake.Framing{Gzip: true}, Calls: map[string]fake.Handler{"bomb": sized(24 << 20)}})
 	c := legacy(t, m)
 	before := m.Memory()
 	failed(t, c.Tool("up__bomb", "{}").Message, "up", "5242880")
