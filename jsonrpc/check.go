@@ -33,11 +33,22 @@ func Check(b []byte) error {
 
 // A scanner walks foreign bytes. Its methods return the index after what they read.
 type scanner struct {
-	b     []byte
-	depth int
+	b       []byte
+	depth   int
+	longest span // the longest string so far, with its quotes
 	// one bit a level: whether an object is open there. A list of bits instead of
 	// recursion, so that no message can exhaust a goroutine's stack.
 	object [MaxDepth/64 + 1]uint64
+}
+
+type span struct{ start, end int }
+
+// or returns the longer one.
+func (s span) or(o span) span {
+	if o.end-o.start > s.end-s.start {
+		return o
+	}
+	return s
 }
 
 // value reads the value that starts at i, which is no white space.
@@ -225,6 +236,7 @@ func (s *scanner) str(start int) (int, *Error) {
 			return 0, err
 		}
 		if n == 0 {
+			s.longest = s.longest.or(span{start, i + 1})
 			return i + 1, nil
 		}
 		i += n

@@ -39,6 +39,8 @@ type Message struct {
 	Params json.RawMessage // nil: none
 	Result json.RawMessage
 	Error  json.RawMessage
+
+	longest json.RawMessage
 }
 
 // IsRequest reports whether the message wants an answer.
@@ -69,15 +71,16 @@ func Parse(b []byte) (Message, error) {
 		return Message{}, invalid("a message is an object")
 	}
 	var e envelope
-	if err := e.read(b, start); err != nil {
+	longest, err := e.read(b, start)
+	if err != nil {
 		return Message{}, err
 	}
-	m := Message{Params: e[params], Result: e[result], Error: e[errorObject]}
+	m := Message{Params: e[params], Result: e[result], Error: e[errorObject], longest: longest}
 	if IsString(e[id]) || len(e[id]) > 0 && (e[id][0] == '-' || e[id][0] >= '0' && e[id][0] <= '9') {
 		m.ID = e[id]
 	}
-	err := e.judge(&m)
-	return m, err
+	wrong := e.judge(&m)
+	return m, wrong
 }
 
 // Where the members of a message stand in an envelope. The twin is any member that is
@@ -97,15 +100,16 @@ var envelopeNames = [twin]string{"jsonrpc", "id", "method", "params", "result", 
 
 type envelope [envelopeSize]json.RawMessage
 
-// read proves the whole of b and notes the members of the object that starts there.
-func (e *envelope) read(b []byte, start int) *Error {
+// read proves the whole of b and notes the members of the object that starts there. It
+// returns the longest string on the way.
+func (e *envelope) read(b []byte, start int) (json.RawMessage, *Error) {
 	s := scanner{b: b}
 	i, opened, err := s.open(start, true)
 	key := skipSpace(b, start+1)
 	for opened && err == nil {
 		at := i
 		if i, err = s.value(at); err != nil {
-			return err
+			return nil, err
 		}
 		e.note(b[key+1:skipString(b, key)-1], b[at:i:i])
 		var more bool
@@ -118,7 +122,7 @@ func (e *envelope) read(b []byte, start int) *Error {
 	if err == nil && skipSpace(b, i) != len(b) {
 		err = syntaxError("text after the message", skipSpace(b, i))
 	}
-	return err
+	return b[s.longest.start:s.longest.end], err
 }
 
 func (e *envelope) note(key, value []byte) {

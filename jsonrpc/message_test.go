@@ -149,3 +149,20 @@ func FuzzParams(f *testing.F) {
 		}
 	})
 }
+
+func TestStringAt(t *testing.T) {
+	for name, in := range map[string]string{
+		"the longest": `{"jsonrpc":"2.0","id":1,"result":{"k":"a \"long\" text"}}`,
+		"another":     `{"jsonrpc":"2.0","id":1,"result":{"k":"short","other":"a much longer text than that"}}`,
+		"equally":     `{"jsonrpc":"2.0","id":1,"result":{"k":"12345","kkkkk":1}}`,
+	} {
+		m, err := jsonrpc.Parse([]byte(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := jsonrpc.Get(m.Result, "k")
+		if got := jsonrpc.NewReply(m, nil).StringAt(len(`{"k":`)); string(got) != string(want) {
+			t.Errorf("%s: %s, want %s", name, got, want)
+		}
+	}
+}

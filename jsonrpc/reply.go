@@ -23,13 +23,25 @@ type Sink interface {
 type Reply struct {
 	Result json.RawMessage
 	Error  json.RawMessage
-	buf    *Buffer
+
+	longest json.RawMessage // the longest string in the message; nil: not known
+	buf     *Buffer
 }
 
 // NewReply makes a reply of a message whose bytes stand in buf, and owns buf from then
 // on. buf may be nil.
 func NewReply(m Message, buf *Buffer) Reply {
-	return Reply{Result: m.Result, Error: m.Error, buf: buf}
+	return Reply{Result: m.Result, Error: m.Error, longest: m.longest, buf: buf}
+}
+
+// StringAt returns the string in Result that starts at i, with its quotes. Most results
+// are one large text: where that ends is known from when the message was checked, so
+// that it need not be looked through again.
+func (r Reply) StringAt(i int) json.RawMessage {
+	if len(r.longest) > 0 && &r.longest[0] == &r.Result[i] {
+		return r.longest
+	}
+	return r.Result[i:Skip(r.Result, i)]
 }
 
 // Release gives the reply's memory back. It is called at most once, after the last use.

@@ -234,7 +234,7 @@ func (p *Proxy) normalize(c *call, sess *upstream.Session, reply jsonrpc.Reply) 
 		}
 	}
 	buf := jsonrpc.NewBuffer()
-	out, failed, err := c.entry.Result.Normalize(buf.B, reply.Result, c.r.Session.Version(), p.info)
+	out, failed, err := c.entry.Result.Normalize(buf.B, reply, c.r.Session.Version(), p.info)
 	if err != nil {
 		buf.Release()
 		reply.Release()

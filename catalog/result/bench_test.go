@@ -25,7 +25,7 @@ var (
 func TestUsualResultsCostNoAllocation(t *testing.T) {
 	for name, input := range map[string]json.RawMessage{"small": small, "64 KiB": large, "blank start": oneText("\n\n" + line)} {
 		n := testing.AllocsPerRun(100, func() {
-			if got, _, err := (result.Rule{Server: "s"}).Normalize(nil, input, protocol.V20251125, serverInfo); err != nil || &got[0] != &input[0] {
+			if got, _, err := (result.Rule{Server: "s"}).Normalize(nil, jsonrpc.Reply{Result: input}, protocol.V20251125, serverInfo); err != nil || &got[0] != &input[0] {
 				t.Fatalf("%s: changed, or %v", name, err)
 			}
 		})
@@ -34,7 +34,7 @@ func TestUsualResultsCostNoAllocation(t *testing.T) {
 		}
 		dst := make([]byte, 0, 2*len(input)+1000)
 		n = testing.AllocsPerRun(100, func() {
-			if _, _, err := (result.Rule{Server: "s"}).Normalize(dst, input, protocol.V20260728, serverInfo); err != nil {
+			if _, _, err := (result.Rule{Server: "s"}).Normalize(dst, jsonrpc.Reply{Result: input}, protocol.V20260728, serverInfo); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -67,7 +67,7 @@ func BenchmarkNormalize(b *testing.B) {
 			dst := make([]byte, 0, 4*len(c.input))
 			r := result.Rule{Server: "s", Mode: c.mode}
 			for b.Loop() {
-				if _, _, err := r.Normalize(dst, c.input, c.version, serverInfo); err != nil {
+				if _, _, err := r.Normalize(dst, jsonrpc.Reply{Result: c.input}, c.version, serverInfo); err != nil {
 					b.Fatal(err)
 				}
 			}

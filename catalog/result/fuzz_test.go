@@ -33,7 +33,7 @@ func FuzzNormalize(f *testing.F) {
 		r := result.Rule{Server: "s", Mode: result.Mode(choice % 3), ShowsOutput: choice&8 != 0}
 		client := protocol.Supported()[choice>>4%5]
 		before := bytes.Clone(input)
-		got, _, err := r.Normalize(nil, input, client, serverInfo)
+		got, _, err := r.Normalize(nil, jsonrpc.Reply{Result: input}, client, serverInfo)
 		if err != nil {
 			return
 		}
@@ -43,7 +43,7 @@ func FuzzNormalize(f *testing.F) {
 		if jsonrpc.Check(got) != nil || !json.Valid(got) {
 			t.Fatalf("Normalize(%s) = %s: not valid", input, got)
 		}
-		again, _, err := r.Normalize(nil, got, client, serverInfo)
+		again, _, err := r.Normalize(nil, jsonrpc.Reply{Result: got}, client, serverInfo)
 		if r.ShowsOutput && string(jsonrpc.Get(got, "isError")) == "true" {
 			again = got // the text that says why may be joined with what follows it
 		}

@@ -40,16 +40,17 @@ type Rule struct {
 	ShowsOutput bool // the tool is listed with an outputSchema
 }
 
-// Normalize returns the result as a client of the given protocol version gets it: the
+// Normalize returns a reply's result as a client of the given protocol version gets it: the
 // result itself if nothing has to change, else a new one in the memory of dst, which
 // must not overlap it. A client of 2026-07-28 is told our serverInfo too. failed
 // reports whether the client reads that the tool failed.
 //
-// result must have passed jsonrpc.Check. The error, which names the server, means that
+// The result must have passed jsonrpc.Check. The error, which names the server, means that
 // the server broke the protocol: its result is no object, or of an unknown type.
-func (r Rule) Normalize(dst []byte, result json.RawMessage, version string, serverInfo json.RawMessage) (normal []byte, failed bool, err error) {
+func (r Rule) Normalize(dst []byte, reply jsonrpc.Reply, version string, serverInfo json.RawMessage) (normal []byte, failed bool, err error) {
+	result := reply.Result
 	era, _ := protocol.EraOf(version)
-	if era == protocol.Legacy && !r.ShowsOutput && r.Mode != Passthrough && usual(result) {
+	if era == protocol.Legacy && !r.ShowsOutput && r.Mode != Passthrough && usual(reply) {
 		return result, false, nil
 	}
 	if !jsonrpc.IsObject(result) {
@@ -77,14 +78,16 @@ func (r Rule) Normalize(dst []byte, result json.RawMessage, version string, serv
 
 // usual reports whether a result is one plain text and nothing else, as most servers
 // write it. Then nothing has to change, and one look at the text is enough.
-func usual(result json.RawMessage) bool {
+func usual(reply jsonrpc.Reply) bool {
 	const opening = `{"content":[` + textOpening
+	result := reply.Result
 	if len(result) <= len(opening) || string(result[:len(opening)]) != opening {
 		return false
 	}
-	switch end := jsonrpc.Skip(result, len(opening)-1); string(result[end:]) {
+	text := reply.StringAt(len(opening) - 1)
+	switch string(result[len(opening)-1+len(text):]) {
 	case `}]}`, `}],"isError":false}`:
-		return !blank(result[len(opening)-1 : end])
+		return !blank(text)
 	}
 	return false
 }

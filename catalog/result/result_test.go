@@ -52,7 +52,7 @@ func (v vector) check(t *testing.T, mode string, want json.RawMessage) {
 		client = protocol.V20251125
 	}
 	r := result.Rule{Server: v.Call.Server, Mode: result.ModeOf(mode), ShowsOutput: v.Call.ShowsOutput}
-	got, _, err := r.Normalize(nil, input, client, nil)
+	got, _, err := r.Normalize(nil, jsonrpc.Reply{Result: input}, client, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -106,7 +106,7 @@ type check struct {
 func (c check) run(t *testing.T, client string) {
 	t.Run(c.name, func(t *testing.T) {
 		r := result.Rule{Server: "notes", Mode: c.mode, ShowsOutput: c.shows}
-		got, _, err := r.Normalize(nil, json.RawMessage(c.input), client, serverInfo)
+		got, _, err := r.Normalize(nil, jsonrpc.Reply{Result: json.RawMessage(c.input)}, client, serverInfo)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -202,7 +202,7 @@ func TestModernClients(t *testing.T) {
 func TestBrokenResults(t *testing.T) {
 	for _, input := range []string{`{"resultType":"zzz"}`, `{"resultType":null}`, `{"resultType":7}`, `{"resultType":"task"}`, `[]`, `"x"`, `null`} {
 		for _, mode := range []result.Mode{result.Mixed, result.Text, result.Passthrough} {
-			got, _, err := result.Rule{Server: "notes", Mode: mode}.Normalize(nil, json.RawMessage(input), protocol.V20251125, nil)
+			got, _, err := result.Rule{Server: "notes", Mode: mode}.Normalize(nil, jsonrpc.Reply{Result: json.RawMessage(input)}, protocol.V20251125, nil)
 			if err == nil || !strings.HasPrefix(err.Error(), "notes: ") {
 				t.Errorf("Normalize(%s) = %s, %v, want an error that names the server", input, got, err)
 			}
@@ -221,7 +221,7 @@ func TestFailure(t *testing.T) {
 // the size that it may send.
 func TestDeepDataIsNotPrettyPrinted(t *testing.T) {
 	deep := strings.Repeat("[", 60) + strings.Repeat("1,", 50_000) + "1" + strings.Repeat("]", 60)
-	got, _, err := result.Rule{}.Normalize(nil, json.RawMessage(`{"structuredContent":{"a":`+deep+`}}`), protocol.V20251125, nil)
+	got, _, err := result.Rule{}.Normalize(nil, jsonrpc.Reply{Result: json.RawMessage(`{"structuredContent":{"a":` + deep + `}}`)}, protocol.V20251125, nil)
 	if err != nil || len(got) > 3*len(deep) {
 		t.Errorf("%d bytes of data became %d, %v", len(deep), len(got), err)
 	}
@@ -229,7 +229,7 @@ func TestDeepDataIsNotPrettyPrinted(t *testing.T) {
 
 func TestNormalizeWritesIntoDst(t *testing.T) {
 	dst := make([]byte, 7, 1000)
-	got, _, err := result.Rule{}.Normalize(dst, json.RawMessage(`{"content":"x"}`), protocol.V20251125, nil)
+	got, _, err := result.Rule{}.Normalize(dst, jsonrpc.Reply{Result: json.RawMessage(`{"content":"x"}`)}, protocol.V20251125, nil)
 	if err != nil || &got[0] != &dst[0] {
 		t.Errorf("Normalize does not use dst: %s, %v", got, err)
 	}
