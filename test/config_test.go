@@ -326,3 +326,20 @@ func TestDisabledStaysSilent(t *testing.T) {
 		t.Errorf("a disabled server received %s", seen[0].Method)
 	}
 }
+
+// TestCheckOfADisabledServer looks at what stays behind of it: nothing.
+func TestCheckOfADisabledServer(t *testing.T) {
+	t.Parallel()
+	off := fake.Stdio(t, fake.Options{Tools: fake.Tools("x")})
+	m := run.Start(t, run.Of(run.Stdio("off", off, fields{"enabled": false})))
+	for n := 1; n <= 2; n++ {
+		code, body := m.Post("/api/v1/servers/off/check", "")
+		if checked := oneCheck(t, body); code != 200 || !checked.OK || !slices.Equal(checked.ToolNames, []string{"x"}) {
+			t.Errorf("check %d: %d %s", n, code, body)
+		}
+		if got := m.Status("off"); got.Status != "disabled" || got.Tools != 0 {
+			t.Errorf("after check %d: %+v", n, got)
+		}
+		off.WaitProcesses(t, n)[n-1].WaitGone(t, soon)
+	}
+}

@@ -220,6 +220,20 @@ func (s *Session) drop(l *link) {
 	}
 }
 
+// hangUp ends the connection once nobody uses it. The next use makes a new one.
+func (s *Session) hangUp() {
+	s.mu.Lock()
+	l := s.link
+	if l != nil {
+		l.users++ // so that release closes it
+	}
+	s.mu.Unlock()
+	if l != nil {
+		s.drop(l)
+		s.release(l)
+	}
+}
+
 // release ends one use of a link.
 func (s *Session) release(l *link) {
 	s.mu.Lock()

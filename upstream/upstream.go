@@ -262,11 +262,15 @@ func (u *Upstream) accepted() {
 	u.changed()
 }
 
-// Status is how the server does.
+// Status is how the server does. A disabled one stays disabled, whatever a check finds.
 func (u *Upstream) Status() Status {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return u.status
+	status := u.status
+	if !u.server.Enabled {
+		status.State = Disabled
+	}
+	return status
 }
 
 // A Report is what a live check of a server found.
@@ -277,8 +281,11 @@ type Report struct {
 }
 
 // Check refreshes the list and tells what the server said. It also works for a
-// disabled server.
+// disabled server, to which no connection is kept.
 func (u *Upstream) Check(ctx context.Context) (Report, error) {
+	if !u.server.Enabled {
+		defer u.house.hangUp()
+	}
 	if err := u.Refresh(ctx); err != nil {
 		return Report{}, err
 	}
