@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -67,7 +68,7 @@ func (a *app) fail(err error) int {
 		e = &admin.Error{Kind: admin.Other, Message: err.Error()}
 	}
 	if a.json {
-		a.print(admin.Failure{Error: e})
+		_ = a.print(admin.Failure{Error: e}) // the exit code says it, too
 	} else {
 		for line := range strings.Lines(strings.TrimRight(e.Message, "\n") + "\n") {
 			fmt.Fprint(a.errs, "mainstem: "+line)
@@ -97,7 +98,10 @@ func usage(format string, args ...any) error {
 }
 
 // print writes a shape as JSON.
-func (a *app) print(shape any) { _, _ = a.out.Write(admin.Encode(shape)) }
+func (a *app) print(shape any) error {
+	_, err := a.out.Write(admin.Encode(shape))
+	return err
+}
 
 // command builds the tree of commands.
 func (a *app) command() *cobra.Command {
@@ -157,7 +161,7 @@ func wantsJSON(args []string) bool {
 	case "catalog":
 		flag, values = "--format", []string{"json"}
 	case "list", "check":
-		return slices.Contains(args, "--json") || slices.Contains(args, "--json=true")
+		return wantsFlag(args, "--json")
 	}
 	wants := false
 	for i, arg := range args {
@@ -167,6 +171,21 @@ func wantsJSON(args []string) bool {
 		}
 		if ok && flag != "" {
 			wants = slices.Contains(values, value)
+		}
+	}
+	return wants
+}
+
+// wantsFlag finds out whether a flag without a value is set; the last one counts.
+func wantsFlag(args []string, flag string) bool {
+	wants := false
+	for _, arg := range args {
+		value, ok := strings.CutPrefix(arg, flag+"=")
+		if arg == flag {
+			value, ok = "true", true
+		}
+		if ok {
+			wants, _ = strconv.ParseBool(value) // one that is wrong is reported as text
 		}
 	}
 	return wants

@@ -92,6 +92,7 @@ func TestTimeoutFlag(t *testing.T) {
 func TestWantsJSON(t *testing.T) {
 	for line, want := range map[string]bool{
 		"list --json": true, "list": false, "check a --json=true": true, "list --json=false": false, "list -- --json": false,
+		"list --json=1": true, "check --json=T": true, "list --json --json=0": false, "list --json=no": false,
 		"call a.b --output json": true, "call a.b --output=raw": true, "call a.b --output text": false, "call --json {} a.b": false,
 		"call a.b --output json --output text": false, "catalog --format json": true, "catalog --format xml": false,
 		"--json": false, "": false, "version --json": false, "call --output": false,

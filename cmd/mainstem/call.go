@@ -111,30 +111,34 @@ func (a *app) givenArguments(c *calling) (json.RawMessage, error) {
 
 func (a *app) printResult(output string, t target, result json.RawMessage) error {
 	failed := string(jsonrpc.Get(result, "isError")) == "true"
+	var err error
 	switch {
 	case output == outputRaw:
-		a.write(jsonrpc.Compact(nil, result))
+		err = a.write(jsonrpc.Compact(nil, result))
 	case output == outputJSON && failed:
-		a.print(admin.Failure{Error: &admin.Error{
+		err = a.print(admin.Failure{Error: &admin.Error{
 			Kind: admin.ToolFailed, Message: plainText(result), Server: t.server, Tool: t.tool, Result: result,
 		}})
 	case output == outputJSON:
-		a.write(jsonrpc.Pretty(nil, value(result)))
+		err = a.write(jsonrpc.Pretty(nil, value(result)))
 	default:
 		text := plainText(result)
 		if isTerminal(a.out) {
 			text = cleanLines(text)
 		}
-		a.write([]byte(text))
+		err = a.write([]byte(text))
 	}
-	if failed {
+	if err == nil && failed {
 		return exit(exitTool)
 	}
-	return nil
+	return err
 }
 
 // write writes what ends in exactly one newline of ours.
-func (a *app) write(text []byte) { _, _ = a.out.Write(append(text, '\n')) }
+func (a *app) write(text []byte) error {
+	_, err := a.out.Write(append(text, '\n'))
+	return err
+}
 
 // value is what a result says as data: its structuredContent, else its text if that is
 // one JSON value, else all of it.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
@@ -38,9 +39,12 @@ func (a *app) check(ctx context.Context, s *source, servers []string, asJSON boo
 		return err
 	}
 	if asJSON {
-		a.print(all)
+		err = a.print(all)
 	} else {
-		a.printChecks(all.Checks)
+		err = a.printChecks(all.Checks)
+	}
+	if err != nil {
+		return err
 	}
 	return verdict(all.Checks)
 }
@@ -64,15 +68,18 @@ func verdict(checks []admin.Check) error {
 	return nil
 }
 
-func (a *app) printChecks(checks []admin.Check) {
+func (a *app) printChecks(checks []admin.Check) error {
+	var out bytes.Buffer
 	for _, c := range checks {
 		if !c.OK {
-			fmt.Fprintln(a.out, clean(fmt.Sprintf("%s: failed after %d ms: %s", c.Server, c.DurationMS, strings.TrimPrefix(c.Error, c.Server+": "))))
+			fmt.Fprintln(&out, clean(fmt.Sprintf("%s: failed after %d ms: %s", c.Server, c.DurationMS, strings.TrimPrefix(c.Error, c.Server+": "))))
 			continue
 		}
-		fmt.Fprintln(a.out, clean(fmt.Sprintf("%s: ok, protocol %s, %s (%d ms)", c.Server, c.ProtocolVersion, count(c.ToolCount, "tool"), c.DurationMS)))
+		fmt.Fprintln(&out, clean(fmt.Sprintf("%s: ok, protocol %s, %s (%d ms)", c.Server, c.ProtocolVersion, count(c.ToolCount, "tool"), c.DurationMS)))
 		for _, name := range c.ToolNames {
-			fmt.Fprintln(a.out, "  "+clean(name))
+			fmt.Fprintln(&out, "  "+clean(name))
 		}
 	}
+	_, err := a.out.Write(out.Bytes())
+	return err
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mainstem-mcp/mainstem/jsonrpc"
 	"github.com/mainstem-mcp/mainstem/proxy/admin"
+	"github.com/mainstem-mcp/mainstem/upstream"
 )
 
 // A listing is the flags of list.
@@ -48,8 +49,7 @@ func (a *app) list(ctx context.Context, l *listing, args []string) error {
 			return err
 		}
 		if l.json {
-			a.print(all)
-			return nil
+			return a.print(all)
 		}
 		return a.printServers(all.Servers, l.tokens)
 	}
@@ -59,8 +59,7 @@ func (a *app) list(ctx context.Context, l *listing, args []string) error {
 		return err
 	}
 	if l.json {
-		a.print(d)
-		return nil
+		return a.print(d)
 	}
 	return a.printTools(d, l)
 }
@@ -69,7 +68,7 @@ func (a *app) list(ctx context.Context, l *listing, args []string) error {
 func describe(ctx context.Context, b backend, address string, count bool) (admin.Detail, error) {
 	server, _, dotted := admin.Split(address)
 	if !dotted {
-		d, err := b.Detail(ctx, server, count)
+		d, err := detail(ctx, b, server, count)
 		if !unknownServer(err) {
 			return d, err
 		}
@@ -87,13 +86,29 @@ func describe(ctx context.Context, b backend, address string, count bool) (admin
 	return one(ctx, b, t, count)
 }
 
+// detail returns a server with its tools. That nothing is known of a server because it
+// cannot be asked is an error, whoever asked it.
+func detail(ctx context.Context, b backend, server string, count bool) (admin.Detail, error) {
+	d, err := b.Detail(ctx, server, count)
+	if err != nil || len(d.Tools) > 0 {
+		return d, err
+	}
+	switch upstream.State(d.Status) {
+	case upstream.Failed:
+		return admin.Detail{}, &admin.Error{Kind: admin.Unreachable, Server: d.Name, Message: d.Error}
+	case upstream.NeedsLogin:
+		return admin.Detail{}, &admin.Error{Kind: admin.Auth, Server: d.Name, Message: d.Error}
+	}
+	return d, nil
+}
+
 func one(ctx context.Context, b backend, t target, count bool) (admin.Detail, error) {
-	d, err := b.Detail(ctx, t.server, count)
+	d, err := detail(ctx, b, t.server, count)
 	if err != nil {
 		return admin.Detail{}, err
 	}
 	for _, tool := range d.Tools {
-		if tool.Name == t.tool {
+		if tool.Name == t.tool && tool.Enabled {
 			d.Tools = []admin.Tool{tool}
 			return d, nil
 		}

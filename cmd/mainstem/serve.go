@@ -18,7 +18,12 @@ func (a *app) serveCommand() *cobra.Command {
 	var listen string
 	cmd := &cobra.Command{
 		Use: "serve", Short: "Serve every configured server over HTTP", Args: atMost(0),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), paths, listen) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if listen == "" && cmd.Flags().Changed("listen") {
+				return usage("--listen: no address (want HOST:PORT such as 127.0.0.1:8390)")
+			}
+			return a.serve(cmd.Context(), paths, listen)
+		},
 	}
 	configFlag(cmd, &paths)
 	cmd.Flags().StringVar(&listen, "listen", "", "listen on `ADDRESS` instead of what the configuration says")
