@@ -13,14 +13,17 @@ import (
 	"github.com/mainstem-mcp/mainstem/protocol"
 )
 
+// A Header is an argument that is repeated in a header of the request.
+type Header = schema.Header
+
 // An Entry is what a call needs to know of the tool that it names.
 type Entry struct {
 	Ref    naming.Ref
 	Quoted json.RawMessage // the raw name as JSON, for the server
 	Keys   schema.Renames  // argument names that were changed for clients
 	Result result.Rule
-	Shown  []schema.Header // headers that a client's request is checked against
-	Raw    []schema.Header // headers that the server wants
+	Shown  []Header // headers that a client's request is checked against
+	Raw    []Header // headers that the server wants
 
 	public     string
 	definition json.RawMessage

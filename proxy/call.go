@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -33,6 +34,7 @@ var callNames = []string{callName: "name", callArguments: "arguments"}
 // A call is one tools/call on its way.
 type call struct {
 	r       Request
+	name    string // public
 	entry   catalog.Entry
 	members [callMembers]jsonrpc.Member
 	level   int // lowest log level that the client wants; -1: all
@@ -123,17 +125,47 @@ func (p *Proxy) call(ctx context.Context, c *call, s jsonrpc.Sink) (jsonrpc.Repl
 	if err != nil {
 		return jsonrpc.Reply{}, err
 	}
-	if len(c.entry.Raw) > 0 {
-		ctx = upstream.WithHeaders(ctx, c.paramHeaders())
+	reply, err := c.send(ctx, sess, s)
+	if err == nil && c.headersRefused(reply) && p.relearn(ctx, c) {
+		reply.Release()
+		reply, err = c.send(ctx, sess, s)
 	}
-	reply, err := sess.Call(ctx, protocol.CallTool, c.params(sess), sink{s, c.level})
-	if err != nil {
+	switch {
+	case err != nil:
 		return jsonrpc.Reply{}, err
-	}
-	if reply.Error != nil {
+	case reply.Error != nil:
 		return c.relayError(reply)
 	}
 	return p.normalize(c, sess, reply)
+}
+
+func (c *call) send(ctx context.Context, sess *upstream.Session, s jsonrpc.Sink) (jsonrpc.Reply, error) {
+	if len(c.entry.Raw) > 0 {
+		ctx = upstream.WithHeaders(ctx, c.paramHeaders())
+	}
+	return sess.Call(ctx, protocol.CallTool, c.params(sess), sink{s, c.level})
+}
+
+// headersRefused reports whether the server did not take the call because of its
+// headers: what it wants in them may have changed since it was listed. The call has not
+// run then (2026-07-28, basic/transports/streamable-http, server validation).
+func (c *call) headersRefused(reply jsonrpc.Reply) bool {
+	return reply.Error != nil && string(jsonrpc.Get(reply.Error, "code")) == strconv.Itoa(protocol.CodeHeaderMismatch)
+}
+
+// relearn lists the call's server anew and finds the tool in what came. It reports
+// whether the server wants other headers now.
+func (p *Proxy) relearn(ctx context.Context, c *call) bool {
+	u, ok := p.set.Get(c.entry.Ref.Server)
+	if !ok || u.Refresh(ctx) != nil {
+		return false
+	}
+	e, ok := view(p.Fresh(), c.r.Endpoint).Find(listing.Tools, c.name)
+	if !ok || e.Ref != c.entry.Ref || slices.EqualFunc(e.Raw, c.entry.Raw, sameHeader) {
+		return false
+	}
+	c.entry = e
+	return true
 }
 
 // read finds the members that matter and proves that there is one of each.
@@ -146,7 +178,7 @@ func (c *call) read() error {
 	if !ok {
 		return invalidParams("tools/call: name must be a string")
 	}
-	c.note.Tool = name
+	c.name, c.note.Tool = name, name
 	args := c.members[callArguments].Value
 	if args != nil && !jsonrpc.IsNull(args) && !jsonrpc.IsObject(args) {
 		return invalidParams("tools/call: arguments must be an object")
@@ -165,7 +197,7 @@ func isNumber(value json.RawMessage) bool {
 // find looks the tool up. What is not in the caller's catalog is unknown, and its
 // server hears nothing of it.
 func (p *Proxy) find(ctx context.Context, c *call) error {
-	name := c.note.Tool
+	name := c.name
 	e, ok := view(p.Catalog(), c.r.Endpoint).Find(listing.Tools, name)
 	if !ok {
 		p.await(ctx, c.r.Endpoint)

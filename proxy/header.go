@@ -3,7 +3,9 @@ package proxy
 import (
 	"encoding/json"
 	"math/big"
+	"slices"
 
+	"github.com/mainstem-mcp/mainstem/catalog"
 	"github.com/mainstem-mcp/mainstem/jsonrpc"
 	"github.com/mainstem-mcp/mainstem/protocol"
 	"github.com/mainstem-mcp/mainstem/upstream"
@@ -91,4 +93,8 @@ func (c *call) paramHeaders() []upstream.ParamHeader {
 		}
 	}
 	return out
+}
+
+func sameHeader(a, b catalog.Header) bool {
+	return a.Name == b.Name && slices.Equal(a.Path, b.Path)
 }

@@ -398,3 +398,24 @@ func TestListenEndsWithAResultWhenWeStop(t *testing.T) {
 	listening.Wait()
 	want(t, <-s.reply, `"resultType":"complete"`, `"io.modelcontextprotocol/subscriptionId":"sub"`)
 }
+
+func TestH19OtherHeadersAreWantedNow(t *testing.T) {
+	tool := func(header string) string {
+		return `{"name":"t","inputSchema":{"type":"object","properties":{"n":{"type":"string","x-mcp-header":"` + header + `"}}}}`
+	}
+	f := fake.HTTP(t, fake.Options{Tools: []string{tool("Old")}, Modern: true, NoHandshake: true, Calls: map[string]fake.Handler{"t": func(c *fake.Call) {
+		if c.Header.Get("Mcp-Param-New") == "" {
+			c.Error(-32020, "Mcp-Param-New is missing", "null")
+			return
+		}
+		c.Text("fine")
+	}}})
+	c := newRig(t, entry("s", f)).legacy(t)
+	want(t, c.ask("tools/list", ""), "s__t")
+	want(t, c.ask("tools/call", `{"name":"s__t","arguments":{"n":"v"}}`), `"code":-32020`)
+	if n := len(f.Calls("t")); n != 1 {
+		t.Errorf("sent %d times although nothing was learned", n)
+	}
+	f.SetTools(tool("New"))
+	want(t, c.ask("tools/call", `{"name":"s__t","arguments":{"n":"v"}}`), "fine")
+}
