@@ -134,12 +134,12 @@ func (d *Door) recover(w http.ResponseWriter, r *http.Request) {
 
 func (d *Door) serve(w http.ResponseWriter, r *http.Request, loopback bool) {
 	if loopback && !d.origins.knowsHost(r.Host) {
-		http.Error(w, "this host name is not served here", http.StatusForbidden)
+		refuse(w, r, "this host name is not served here")
 		return
 	}
 	if origin := r.Header["Origin"]; len(origin) > 0 {
 		if len(origin) > 1 || !d.origins.allow(origin[0], r.Host) {
-			http.Error(w, "this origin is not allowed", http.StatusForbidden)
+			refuse(w, r, "this origin is not allowed")
 			return
 		}
 		if crossOrigin(w, r, origin[0]) {
@@ -155,6 +155,19 @@ func (d *Door) serve(w http.ResponseWriter, r *http.Request, loopback bool) {
 		return
 	}
 	d.other(patient{w}, r)
+}
+
+// refuse answers 403: on the REST routes in the form of their errors (RFC 9457).
+func refuse(w http.ResponseWriter, r *http.Request, why string) {
+	if !strings.HasPrefix(r.URL.Path, "/api/") {
+		http.Error(w, why, http.StatusForbidden)
+		return
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(http.StatusForbidden)
+	const form = `{"type":"about:blank","title":"Forbidden","status":403,"detail":%[1]q,"error":{"kind":"other","message":%[1]q}}` + "\n"
+	_, _ = fmt.Fprintf(w, form, why) // whoever asked has gone
 }
 
 // mcp finds what serves an MCP endpoint: nil if there is no such view or server. ok is

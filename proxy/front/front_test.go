@@ -3,6 +3,7 @@ package front_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"io"
 	"net"
 	"net/http"
@@ -198,6 +199,27 @@ func TestOrigin(t *testing.T) {
 	} {
 		if w := ask(open, "POST", "/mcp", "Host", c.host, "Origin", c.origin); w.Code != c.want {
 			t.Errorf("Origin %s at %s: %d, want %d", c.origin, c.host, w.Code, c.want)
+		}
+	}
+}
+
+// A refusal is, on the REST routes, an error like theirs.
+func TestRefusal(t *testing.T) {
+	h := front.New(front.Routes{MCP: newMCP(), Console: text("console")}, front.Options{}).Handler(true)
+	for _, header := range [][2]string{{"Host", "evil.example"}, {"Origin", "https://evil.example"}} {
+		w := ask(h, "GET", "/api/v1/servers", header[0], header[1])
+		var problem struct {
+			Status int
+			Detail string
+			Error  struct{ Kind, Message string }
+		}
+		err := json.Unmarshal(w.Body.Bytes(), &problem)
+		if err != nil || w.Code != 403 || w.Header().Get("Content-Type") != "application/problem+json" ||
+			problem.Status != 403 || problem.Error.Kind != "other" || problem.Error.Message == "" || problem.Detail != problem.Error.Message {
+			t.Errorf("%s: %d %s %q: %v", header[0], w.Code, w.Header().Get("Content-Type"), w.Body, err)
+		}
+		if w := ask(h, "GET", "/healthz", header[0], header[1]); !strings.HasPrefix(w.Body.String(), "this ") {
+			t.Errorf("%s at /healthz: %q", header[0], w.Body)
 		}
 	}
 }
