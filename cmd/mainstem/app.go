@@ -56,6 +56,9 @@ func (a *app) run(ctx context.Context, args []string) int {
 	case errors.As(err, &done):
 		return int(done)
 	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+		if a.json {
+			_ = a.print(admin.Failure{Error: &admin.Error{Kind: admin.Other, Message: "interrupted"}})
+		}
 		return exitInterrupted
 	}
 	return a.fail(err)

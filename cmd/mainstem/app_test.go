@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -30,6 +31,27 @@ func TestLostOutput(t *testing.T) {
 		}
 		if code := newApp(strings.NewReader(""), full{}, &errs, os.LookupEnv).run(t.Context(), args); code != exitTool {
 			t.Errorf("%s: exit code %d, want %d: %s", line, code, exitTool, errs.String())
+		}
+	}
+}
+
+// TestInterrupted: that too is an outcome, and so one JSON document where JSON is wanted.
+func TestInterrupted(t *testing.T) {
+	dir := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", dir)
+	file := filepath.Join(dir, "mainstem.yaml")
+	if err := os.WriteFile(file, []byte("mcpServers: {slow: {command: sleep, args: ['60']}}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for line, want := range map[string]string{
+		"list --json": `"kind": "other"`, "check --json": `"kind": "other"`, "call slow.x --output raw": `"message": "interrupted"`, "list": "",
+	} {
+		var out bytes.Buffer
+		code := newApp(strings.NewReader(""), &out, &bytes.Buffer{}, os.LookupEnv).run(ctx, append(strings.Fields(line), "--config", file))
+		if code != exitInterrupted || !strings.Contains(out.String(), want) || want == "" && out.Len() > 0 {
+			t.Errorf("%s: exit code %d, printed %s", line, code, out.String())
 		}
 	}
 }
