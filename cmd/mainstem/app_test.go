@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -52,6 +55,25 @@ func TestInterrupted(t *testing.T) {
 		code := newApp(strings.NewReader(""), &out, &bytes.Buffer{}, os.LookupEnv).run(ctx, append(strings.Fields(line), "--config", file))
 		if code != exitInterrupted || !strings.Contains(out.String(), want) || want == "" && out.Len() > 0 {
 			t.Errorf("%s: exit code %d, printed %s", line, code, out.String())
+		}
+	}
+}
+
+// TestNoMainstem: what somebody else says at the address is no answer.
+func TestNoMainstem(t *testing.T) {
+	for _, body := range []string{"<html>", "plain"} {
+		page := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+		t.Cleanup(page.Close)
+		lines := []string{"list --json", "check --json", "call a.b --output json", "catalog --format json"}
+		if body == "<html>" {
+			lines = append(lines, "catalog", "catalog --format xml")
+		}
+		for _, line := range lines {
+			var out, errs bytes.Buffer
+			code := newApp(strings.NewReader(""), &out, &errs, os.LookupEnv).run(t.Context(), append(strings.Fields(line), "--url", page.URL))
+			if said := out.String() + errs.String(); code != exitTool || !strings.Contains(said, "no Mainstem at "+page.URL) {
+				t.Errorf("%s: %s: exit code %d: %s", body, line, code, said)
+			}
 		}
 	}
 }

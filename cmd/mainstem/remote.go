@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 
@@ -124,6 +125,9 @@ func (r *remote) Check(ctx context.Context, servers []string) (admin.Checks, err
 }
 
 func (r *remote) Catalog(ctx context.Context, format string) ([]byte, error) {
+	if format == admin.JSON {
+		return r.ask(ctx, http.MethodGet, nil, "catalog?format="+format)
+	}
 	return r.fetch(ctx, http.MethodGet, nil, "catalog?format="+format)
 }
 
@@ -200,6 +204,8 @@ func (r *remote) fetch(ctx context.Context, method string, body []byte, path ...
 		return nil, r.stranger(fmt.Sprintf("its answer has more than %d bytes", maxAnswer))
 	case res.StatusCode != http.StatusOK:
 		return nil, r.refused(res.StatusCode, answer)
+	case strings.HasPrefix(res.Header.Get("Content-Type"), "text/html"): // somebody else's page
+		return nil, r.stranger("its answer is a web page")
 	}
 	return answer, nil
 }
