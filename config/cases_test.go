@@ -135,7 +135,7 @@ func TestC192ListensOnLoopbackOnly(t *testing.T) {
 	if got := loaded(t, "mcpServers: {a: {command: x}}", nil).Listen; got != "127.0.0.1:8390" {
 		t.Errorf("listens on %s", got)
 	}
-	for _, addr := range []string{"0.0.0.0:8390", ":8390", "[::]:8390", "192.168.1.5:80", "mcp.example.com:80", "[::ffff:10.0.0.1]:80"} {
+	for _, addr := range []string{"0.0.0.0:8390", ":8390", "[::]:8390", "192.168.1.5:80", "mcp.example.com:80", "x.localhost:80", "[::ffff:10.0.0.1]:80"} {
 		refused(t, fmt.Sprintf("listen: %q\nmcpServers: {a: {command: x}}", addr), nil, ":1: listen: ", "insecure_no_auth")
 		c := loaded(t, fmt.Sprintf("listen: %q\ninsecure_no_auth: true\nmcpServers: {a: {command: x}}", addr), nil)
 		if c.Listen != addr || !c.InsecureNoAuth {

@@ -21,6 +21,13 @@ var (
 	secretQuery    = regexp.MustCompile(`(?i)^(api[_-]?key|key|(access[_-]?|auth[_-]?)?token|secret|password|sig|signature)$`)
 )
 
+// Forms of credentials, wherever they stand: the value of an Authorization header, with
+// or without its name, and a URL with a password.
+var (
+	authorization = regexp.MustCompile(`(?i)\b(proxy-)?authorization\s*[:=]\s*\S|^\s*(bearer|basic)\s+[a-z0-9._~+/=-]{6,}\s*$`)
+	userInfo      = regexp.MustCompile(`[A-Za-z][A-Za-z0-9+.-]*://[^/?#\s@]*:[^/?#\s@]+@`)
+)
+
 // looksSecret reports whether raw, as written, holds a token that begins like those
 // of a well-known service.
 func looksSecret(raw string) bool {
@@ -43,8 +50,8 @@ func (l *loader) literal(v value) {
 
 // checkLiteral looks at a value whose name may say that it is secret.
 func (l *loader) checkLiteral(v value, raw string, named bool) {
-	named = named && strings.TrimSpace(raw) != "" && !strings.Contains(raw, "${")
-	if named || looksSecret(raw) {
+	formed := named && strings.TrimSpace(raw) != "" || authorization.MatchString(raw) || userInfo.MatchString(raw)
+	if formed && !strings.Contains(raw, "${") || looksSecret(raw) {
 		l.literal(v)
 	}
 }

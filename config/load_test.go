@@ -285,6 +285,12 @@ func TestLiteralSecretsAreWarnedOf(t *testing.T) {
 		`{command: x, env: {ANY: ` + token + `}}`,
 		`{command: x, env: {GITHUB_TOKEN: abc}}`,
 		`{command: "x ` + token + `"}`,
+		`{url: "https://h.example/", headers: {X-Whatever: "Bearer abcdef"}}`,
+		`{command: x, args: [--header, "Authorization: Bearer abc"]}`,
+		`{command: x, args: ["--header=authorization:abc"]}`,
+		`{command: x, args: ["postgres://user:pass@h.example/db"]}`,
+		`{command: x, env: {AUTH_HEADER: "Basic dXNlcjpwYXNz"}}`,
+		`{command: x, env: {DATABASE_URL: "postgres://user:pass@h.example/db"}}`,
 	} {
 		c := loaded(t, "mcpServers:\n  a: "+entry, nil)
 		warned(t, c, ":2: mcpServers.a.", "literal secret", "${VAR}")
@@ -295,6 +301,7 @@ func TestLiteralSecretsAreWarnedOf(t *testing.T) {
 	for _, entry := range []string{
 		`{url: "https://${U}@h.example/?key=${K}", headers: {Authorization: "Bearer ${T}", X-Team: blue}}`,
 		`{command: x, args: [--key-file, /x, sk-short], env: {GITHUB_TOKEN: "${T}", LEVEL: info}}`,
+		`{command: x, args: [--header, "Authorization: Bearer ${T}", "ssh://git@h.example/x", "basic auth"], env: {DB: "postgres://${U}:${K}@h.example/db"}}`,
 	} {
 		c := loaded(t, "mcpServers: {a: "+entry+"}", map[string]string{"U": "u", "K": "k", "T": "t"})
 		if len(c.Warnings) > 0 {

@@ -123,9 +123,11 @@ func (l *loader) checkExposure(o *object, c *Config) {
 	v.warnf("%s can be reached from other machines, and everybody there may call every tool (insecure_no_auth)", c.Listen)
 }
 
+// isLoopbackAddress reports whether nobody else can reach what listens on addr. A name
+// under .localhost may resolve to anything, and is not one that we answer to.
 func isLoopbackAddress(addr string) bool {
 	host, _, err := net.SplitHostPort(addr)
-	return err == nil && isLoopback(host)
+	return err == nil && isLoopback(host) && !strings.HasSuffix(strings.TrimSuffix(strings.ToLower(host), "."), ".localhost")
 }
 
 // isLoopback reports whether host is this machine by its name alone.
