@@ -83,19 +83,20 @@ func (l *ledger) remove(st *Stream) {
 	st.shelved = nil
 }
 
+// shelve notes a stream that nobody reads any more; one that was taken up again
+// meanwhile is left alone.
 func (l *ledger) shelve(st *Stream, heard bool) {
 	st.mu.Lock()
-	size, gone := st.size, st.gone
-	st.mu.Unlock()
-	if gone {
+	if st.gone || st.reader != nil {
+		st.mu.Unlock()
 		return
 	}
 	l.mu.Lock()
 	l.remove(st)
-	s := &shelved{st: st, since: time.Now(), size: size, in: &l.unheard}
+	s := &shelved{st: st, since: time.Now(), size: st.size, in: &l.unheard}
 	if heard {
 		s.in = &l.heard
-		l.onHeard += size
+		l.onHeard += st.size
 	}
 	s.at = s.in.PushBack(s)
 	st.shelved = s
@@ -104,9 +105,12 @@ func (l *ledger) shelve(st *Stream, heard bool) {
 		victims = append(victims, l.take(&l.heard))
 	}
 	l.mu.Unlock()
+	st.mu.Unlock()
 	for _, victim := range victims {
 		victim.discard()
 	}
+	// what is on its way to readers is not refused: many that leave at once exceed the limit
+	l.makeRoom(0)
 }
 
 func (l *ledger) unshelve(st *Stream) {

@@ -267,6 +267,36 @@ func TestAllStreamsTogetherAreBounded(t *testing.T) {
 	}
 }
 
+// The limit also holds for answers that were on their way when their clients left.
+func TestAnswersOfManyThatLeaveAtOnceAreBounded(t *testing.T) {
+	table := session.NewTable(session.TableOptions{})
+	defer table.Close()
+	s := create(t, table)
+	message := []byte(strings.Repeat("x", 1<<20))
+	var ids []string
+	var readers []*session.Reader
+	for range 100 {
+		st := s.Open()
+		r := st.Read()
+		_, id, _ := drain(r)
+		st.End(message, nil)
+		ids, readers = append(ids, id[0]), append(readers, r)
+	}
+	for _, r := range readers {
+		r.Close()
+	}
+	kept := 0
+	for _, id := range ids {
+		if r, err := s.Resume(id); err == nil {
+			kept++
+			r.Close()
+		}
+	}
+	if kept < 60 || kept > 64 {
+		t.Errorf("%d streams of 1 MiB are kept", kept)
+	}
+}
+
 // H30: each message goes to one stream.
 func TestListenersShareNothing(t *testing.T) {
 	table := session.NewTable(session.TableOptions{})
