@@ -207,6 +207,32 @@ func TestEndCancelsAndCloses(t *testing.T) {
 	}
 }
 
+// An upstream session that takes its time to end holds up no other one.
+func TestKeptThingsEndSideBySide(t *testing.T) {
+	table := session.NewTable(session.TableOptions{})
+	s := create(t, table)
+	quick := &closer{make(chan struct{})}
+	s.Keep("slow", after{quick.closed, t})
+	s.Keep("quick", quick)
+	table.Delete(s.ID())
+	table.Close()
+}
+
+// after takes until something has happened to close.
+type after struct {
+	happened <-chan struct{}
+	t        *testing.T
+}
+
+func (a after) Close() error {
+	select {
+	case <-a.happened:
+	case <-time.After(5 * time.Second):
+		a.t.Error("the other one has not ended")
+	}
+	return nil
+}
+
 func TestNegotiatedIsBounded(t *testing.T) {
 	s := session.NewThrowaway(anonymous, "", "", nil, nil)
 	large := json.RawMessage(fmt.Sprintf(`{"x":"%0100000d"}`, 1))

@@ -210,9 +210,11 @@ func (t *Table) end(s *Session, why string) {
 	}
 	go func() {
 		defer t.closing.Done()
+		var leaving sync.WaitGroup // one that is slow must not hold up the rest
 		for _, k := range kept {
-			_ = k.c.Close() // nothing depends on how it went away
+			leaving.Go(func() { _ = k.c.Close() }) // nothing depends on how it went away
 		}
+		leaving.Wait()
 	}()
 }
 
