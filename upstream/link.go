@@ -63,6 +63,7 @@ func (u *Upstream) connect(ctx context.Context, s *Session) (*link, error) {
 	if err != nil && k.era != 0 && ctx.Err() == nil && !isLogin(err) {
 		// what was known may be true no longer
 		u.forget()
+		way = u.server.Transport
 		l, err = u.introduce(ctx, s, way, 0)
 	}
 	if err != nil && u.server.Transport == config.Auto && onlyOldTransport(err) {

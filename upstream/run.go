@@ -14,7 +14,8 @@ const (
 	lastRetry  = time.Minute
 	burst      = 100 * time.Millisecond // notifications within it are one
 	// A server that says "changed" after every list would be asked for ever; each
-	// time that nothing had changed, the next question waits twice as long.
+	// time that nothing had changed, the next question waits twice as long. One
+	// that said nothing for so long is not of that kind.
 	lastQuiet = time.Minute
 )
 
@@ -24,7 +25,8 @@ var emptyRetries = [...]time.Duration{time.Second, 3 * time.Second, 8 * time.Sec
 
 // A pace decides when the server is asked next.
 type pace struct {
-	quiet   time.Duration // how long to hold back after "changed" without a change
+	quiet   time.Duration // how far apart questions are after "changed" without a change
+	poked   bool          // "changed", or a call that failed, led to this question
 	empties int           // how often the list was empty, from the start
 	retry   time.Duration // how long to wait after the next failure
 	since   time.Time     // since when it answers; zero while it does not
@@ -58,10 +60,11 @@ func (u *Upstream) nextWait(p *pace, before *listing.Listing, err error) time.Du
 		p.since = time.Now()
 	}
 	l := u.Listing()
-	if before != nil && before.Hash() == l.Hash() {
-		p.quiet = min(max(2*p.quiet, burst), lastQuiet)
-	} else {
+	switch {
+	case before == nil || before.Hash() != l.Hash():
 		p.quiet = 0
+	case p.poked:
+		p.quiet = min(max(2*p.quiet, burst), lastQuiet)
 	}
 	if len(l.Items(listing.Tools)) > 0 {
 		p.empties = len(emptyRetries)
@@ -103,9 +106,11 @@ func (u *Upstream) schedule(started time.Time, wait time.Duration, err error) {
 
 // rest waits until the server is to be asked again.
 func (u *Upstream) rest(ctx context.Context, p *pace, wait time.Duration, failed bool) {
+	asked := time.Now()
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
-	hold := max(burst, p.quiet)
+	p.poked = false
+	var hold time.Duration
 	select {
 	case <-ctx.Done():
 		return
@@ -117,8 +122,9 @@ func (u *Upstream) rest(ctx context.Context, p *pace, wait time.Duration, failed
 		hold = p.backOff()
 		u.died(hold)
 	case <-u.poke:
+		hold = p.hold(time.Since(asked))
 		if failed { // a call found it dead once more: the backoff still counts
-			hold = wait
+			hold = wait - time.Since(asked)
 		}
 	}
 	timer.Reset(hold)
@@ -131,6 +137,15 @@ func (u *Upstream) rest(ctx context.Context, p *pace, wait time.Duration, failed
 	case <-u.poke:
 	default:
 	}
+}
+
+// hold is how long to wait after a poke that came so long after the last question.
+func (p *pace) hold(after time.Duration) time.Duration {
+	p.poked = true
+	if after > lastQuiet {
+		p.quiet = 0
+	}
+	return max(burst, p.quiet-after)
 }
 
 // died notes that the connection ended by itself.
