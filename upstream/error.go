@@ -45,7 +45,30 @@ func (u *Upstream) fail(err error) error {
 		return e
 	}
 	kind, text := u.explain(err)
+	if _, open := errors.AsType[*transport.OutcomeUnknown](err); open && kind != UnknownOutcome {
+		text += "; the outcome is unknown"
+	}
 	return &Error{Server: u.server.Name, Kind: kind, Text: u.server.Name + ": " + text, Err: err}
+}
+
+// uncertain says of an error that ended a call on its way that the call may have run,
+// unless the error itself tells what became of it.
+func uncertain(err error) error {
+	var (
+		status *transport.StatusError
+		unsent *transport.NotSent
+		gone   *transport.SessionGone
+		login  *transport.LoginError
+		large  *transport.TooLarge
+	)
+	refused := errors.As(err, &status) && status.Status >= 300
+	if refused || errors.As(err, &unsent) || errors.As(err, &gone) || errors.As(err, &login) || errors.As(err, &large) {
+		return err
+	}
+	if _, said := errors.AsType[*transport.OutcomeUnknown](err); said {
+		return err
+	}
+	return &transport.OutcomeUnknown{Err: err}
 }
 
 // harmless takes out of an error that its outcome is unknown: where nothing was called,

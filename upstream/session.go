@@ -41,9 +41,10 @@ type Session struct {
 
 // opening is one attempt to connect, which any number of calls may wait for.
 type opening struct {
-	done chan struct{} // closed at the end; link and err are set before
-	link *link
-	err  error
+	done   chan struct{}      // closed at the end; link and err are set before
+	giveUp context.CancelFunc // when nobody will use it
+	link   *link
+	err    error
 }
 
 // Open returns the session in which a peer's calls go to the server. Nothing is sent
@@ -115,6 +116,7 @@ func (s *Session) Close() error {
 	s.link = nil
 	s.mu.Unlock()
 	if o != nil { // it closes what it opens, having seen that we are closed
+		o.giveUp()
 		<-o.done
 	}
 	if l != nil {
@@ -170,7 +172,7 @@ func (s *Session) Call(ctx context.Context, method string, p jsonrpc.Params, sin
 		if unsent && again {
 			continue
 		}
-		return jsonrpc.Reply{}, s.ended(ctx, err)
+		return jsonrpc.Reply{}, s.ended(ctx, uncertain(err))
 	}
 }
 
@@ -179,8 +181,13 @@ func (s *Session) ended(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	err = s.u.fail(err)
-	if e, ok := errors.AsType[*Error](err); ok && e.Kind == Auth {
-		s.u.refused(err)
+	if e, ok := errors.AsType[*Error](err); ok {
+		switch e.Kind {
+		case Auth:
+			s.u.refused(err)
+		case Unreachable, UnknownOutcome: // asking for the list shows whether it is down
+			s.u.wake()
+		}
 	}
 	return err
 }
@@ -241,7 +248,7 @@ func (s *Session) release(l *link) {
 	last := l.retired && l.users == 0
 	s.mu.Unlock()
 	if last {
-		_ = l.close()
+		s.u.discard(l)
 	}
 }
 
@@ -272,9 +279,10 @@ func (s *Session) connected(ctx context.Context) (*link, error) {
 		s.mu.Unlock()
 		return nil, err
 	case o == nil:
-		o = &opening{done: make(chan struct{})}
+		wide, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+		o = &opening{done: make(chan struct{}), giveUp: giveUp}
 		s.opening = o
-		go s.open(context.WithoutCancel(ctx), o)
+		go s.open(wide, o)
 	}
 	s.mu.Unlock()
 	select {
@@ -292,6 +300,7 @@ func (s *Session) connected(ctx context.Context) (*link, error) {
 }
 
 func (s *Session) open(ctx context.Context, o *opening) {
+	defer o.giveUp()
 	ctx, cancel := context.WithTimeoutCause(ctx, s.u.o.ListTimeout, errTimeout)
 	defer cancel()
 	stop := closeOn(s.u.done, cancel)
@@ -308,8 +317,10 @@ func (s *Session) open(ctx context.Context, o *opening) {
 		s.link = l
 	}
 	s.mu.Unlock()
-	if err == nil && closed {
-		_ = l.close()
+	if closed {
+		if err == nil {
+			_ = l.close()
+		}
 		err = errClosed
 	}
 	o.link, o.err = l, err

@@ -35,6 +35,7 @@ type Upstream struct {
 
 	listing  atomic.Pointer[listing.Listing] // replaced whole
 	troubled atomic.Bool                     // a call found that a sign-in is needed
+	leaving  sync.WaitGroup                  // connections that are being ended; none is added once closed
 
 	mu        sync.Mutex // guards what follows
 	status    Status
@@ -320,8 +321,23 @@ func (u *Upstream) Close() {
 		ending.Go(func() { _ = s.Close() })
 	}
 	ending.Wait()
+	u.leaving.Wait()
 	if u.http != nil {
 		u.http.Close()
+	}
+}
+
+// discard ends a connection that nobody uses any more. It may take seconds to take
+// leave of a server, for which only Close waits: no call is held back by it.
+func (u *Upstream) discard(l *link) {
+	u.mu.Lock()
+	closed := u.closed
+	if !closed {
+		u.leaving.Go(func() { _ = l.close() })
+	}
+	u.mu.Unlock()
+	if closed {
+		_ = l.close()
 	}
 }
 

@@ -1,11 +1,15 @@
 package upstream_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"runtime"
 	"slices"
@@ -258,7 +262,7 @@ func TestC143ProgressRestartsTheWait(t *testing.T) {
 	}
 	c := newClient("y")
 	_, err := c.call(t.Context(), u, `{"name":"slow","_meta":{"progressToken":"p1"}}`)
-	if kind(err) != upstream.Timeout || !strings.HasPrefix(err.Error(), "srv: timeout") {
+	if kind(err) != upstream.Timeout || !strings.HasPrefix(err.Error(), "srv: timeout") || !strings.HasSuffix(err.Error(), "the outcome is unknown") {
 		t.Errorf("%s: %v", kind(err), err)
 	}
 	if got := <-c.heard; !strings.Contains(got, `"progressToken":"p1"`) {
@@ -334,6 +338,120 @@ func TestC76ListChanged(t *testing.T) {
 				t.Errorf("asked %d times for 200 notifications", n)
 			}
 		})
+	}
+}
+
+// C78: only "changed" without a change makes a server wait for the next question.
+func TestC76AfterManyRefreshesOfTheSameList(t *testing.T) {
+	f := fake.HTTP(t, fake.Options{Tools: fake.Tools("a")})
+	s := overHTTP(f)
+	s.CacheTTL = 20 * time.Millisecond
+	set := newSet(t, nil, s)
+	run(t, set)
+	u, _ := set.Get("srv")
+	f.Wait(t, "tools/list", 20)
+	for f.Feeds() == 0 {
+		runtime.Gosched()
+	}
+	f.Announce() // without a change
+	f.SetTools(fake.Tools("a", "b")...)
+	until(t, set, "the new tool", func() bool { return len(names(u.Listing())) == 2 })
+}
+
+// C209: a server that went away unnoticed is seen as soon as somebody calls it.
+func TestCallFindsTheServerDown(t *testing.T) {
+	f := fake.HTTP(t, fake.Options{Tools: fake.Tools("a"), NoStream: true})
+	set := newSet(t, nil, overHTTP(f))
+	run(t, set)
+	u, _ := set.Get("srv")
+	until(t, set, "listed", func() bool { return u.Status().State == upstream.Healthy })
+	f.Shut()
+	if _, err := newClient("x").call(t.Context(), u, `{"name":"a"}`); kind(err) != upstream.Unreachable {
+		t.Errorf("%s: %v", kind(err), err)
+	}
+	until(t, set, "seen down", func() bool { return u.Status().State == upstream.Degraded })
+	f.Reopen(t)
+	until(t, set, "back", func() bool { return u.Status().State == upstream.Healthy })
+}
+
+// hanging is a server that never answers a message with any of these words in it.
+func hanging(words ...string) fake.Interceptor {
+	return func(_ http.ResponseWriter, r *http.Request, body []byte) bool {
+		for _, word := range words {
+			if r.Method == word || strings.Contains(string(body), word) {
+				<-r.Context().Done()
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// C204: a session that is still being opened ends at once.
+func TestCloseWhileTheServerKeepsSilent(t *testing.T) {
+	f := fake.HTTP(t, fake.Options{Tools: fake.Tools("a"), Intercept: hanging("initialize")})
+	u := only(t, overHTTP(f))
+	ctx, cancel := context.WithCancel(t.Context())
+	s, err := u.Open(ctx, newClient("x"), protocol.Legacy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var calling sync.WaitGroup
+	calling.Go(func() {
+		_, _ = s.Call(ctx, "tools/call", jsonrpc.NewParams(json.RawMessage(`{"name":"a"}`)), newClient("x"))
+	})
+	f.Wait(t, "initialize", 1)
+	cancel()
+	calling.Wait()
+	began := time.Now()
+	_ = s.Close()
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("took %v", took)
+	}
+}
+
+// C166: nobody waits until a lost session has ended.
+func TestLeaveTakingHoldsNoCallBack(t *testing.T) {
+	f := fake.HTTP(t, fake.Options{Tools: fake.Tools("a")})
+	u := only(t, overHTTP(f))
+	if _, err := newClient("x").call(t.Context(), u, `{"name":"a"}`); err != nil {
+		t.Fatal(err)
+	}
+	hang := hanging("DELETE")
+	f.SetIntercept(func(w http.ResponseWriter, r *http.Request, body []byte) bool {
+		return hang(w, r, body) || strings.Contains(string(body), "tools/call") && answer(400, "text/plain", "bad")(w, r, body)
+	})
+	began := time.Now()
+	if _, err := newClient("x").call(t.Context(), u, `{"name":"a"}`); kind(err) != upstream.BadMessage {
+		t.Errorf("%s: %v", kind(err), err)
+	}
+	if took := time.Since(began); took > time.Second {
+		t.Errorf("took %v", took)
+	}
+	f.Wait(t, "DELETE", 1)
+}
+
+// L16: another server on the same address is found out about at the first try.
+func TestReplacedByOneOfTheNewTransport(t *testing.T) {
+	old := fake.SSE(t, "/messages?sid=%s", fake.Options{Tools: fake.Tools("a")})
+	u := only(t, overHTTP(old))
+	if err := u.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	to, err := url.Parse(fake.HTTP(t, fake.Options{Tools: fake.Tools("b")}).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL = to }}
+	old.SetIntercept(func(w http.ResponseWriter, r *http.Request, body []byte) bool {
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		forward.ServeHTTP(w, r)
+		return true
+	})
+	old.Shut()
+	old.Reopen(t)
+	if err := u.Refresh(t.Context()); err != nil || names(u.Listing())[0] != "b" {
+		t.Errorf("%v, %q", err, names(u.Listing()))
 	}
 }
 
