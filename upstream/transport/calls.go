@@ -86,7 +86,7 @@ func (c *calls) enter(k *call) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.err != nil {
-		return &NotSent{c.err}
+		return &NotSent{Err: c.err}
 	}
 	c.open[k.id] = k
 	return nil

@@ -5,20 +5,16 @@ package transport
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/mainstem-mcp/mainstem/upstream/wire"
 )
 
 // NotSent says that a message cannot have reached the server. It is the only failure
 // after which a call may be sent again.
-type NotSent struct{ Err error }
-
-func (e *NotSent) Error() string { return e.Err.Error() }
-
-// Unwrap returns what kept the message from being sent.
-func (e *NotSent) Unwrap() error { return e.Err }
+type NotSent = wire.NotSent
 
 // SessionGone says that the server no longer knows the session: the message was not
 // worked on, and a new session may take it.
@@ -89,14 +85,6 @@ func unknownOutcome(err error) error {
 		return err
 	}
 	return &OutcomeUnknown{err}
-}
-
-// withoutURL takes the URL out of an error of net/http: it may carry a secret.
-func withoutURL(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		return e.Err
-	}
-	return err
 }
 
 // maxExcerpt is how many bytes of a foreign body an error may quote.

@@ -16,6 +16,7 @@ import (
 	"github.com/mainstem-mcp/mainstem/dial"
 	"github.com/mainstem-mcp/mainstem/jsonrpc"
 	"github.com/mainstem-mcp/mainstem/protocol"
+	"github.com/mainstem-mcp/mainstem/upstream/wire"
 )
 
 // HTTP reaches one configured server over HTTP. It owns the sockets; the sessions on
@@ -24,10 +25,10 @@ type HTTP struct {
 	// set by NewHTTP, never changed
 	o       HTTPOptions
 	invalid error // why the URL cannot be used
-	to      *target
-	wire    wire
+	to      *wire.Target
+	wire    wire.Wire
 	fixed   http.Header // what every request carries
-	post    *head       // of a POST without a session
+	post    *wire.Head  // of a POST without a session
 	secrets []string    // what errors must not show
 
 	ids atomic.Int64 // of requests, over all sessions
@@ -65,14 +66,10 @@ func NewHTTP(o HTTPOptions) *HTTP {
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		t.invalid, u = errors.New("the URL is no http or https URL"), &url.URL{}
 	}
-	t.to = newTarget(u)
+	t.to = wire.NewTarget(u)
 	t.fixed = t.headers(u.User)
-	t.post = newHead(t.fixed, postHeaders)
-	if ownFits(t.to.url) {
-		t.wire = newOwnWire(o.Policy.Operator(), address(u))
-	} else {
-		t.wire = newStdWire(o.Policy.Operator())
-	}
+	t.post = wire.NewHead(t.fixed, postHeaders)
+	t.wire = wire.New(t.to, o.Policy.Operator(), nil)
 	return t
 }
 
@@ -80,16 +77,6 @@ var (
 	postHeaders = http.Header{"Accept": {"application/json, text/event-stream"}, "Content-Type": {"application/json"}}
 	getHeaders  = http.Header{"Accept": {"text/event-stream"}, "Cache-Control": {"no-cache"}}
 )
-
-// ownFits reports whether our own wire reaches u: plain http, no proxy on the way, and
-// a host that needs no translation.
-func ownFits(u *url.URL) bool {
-	if u.Scheme != "http" || strings.ContainsFunc(u.Host, func(r rune) bool { return r >= 0x7f || r == '%' }) {
-		return false
-	}
-	via, err := http.ProxyFromEnvironment(&http.Request{URL: u})
-	return via == nil && err == nil
-}
 
 // headers returns what the configuration adds to every request. It cannot change what
 // the protocol sets.
@@ -113,7 +100,7 @@ func (t *HTTP) headers(user *url.Userinfo) http.Header {
 			t.o.Log.Warn().Str("header", name).Msg("configured header is not sent: the protocol sets it")
 			continue
 		}
-		if slices.ContainsFunc(values, func(v string) bool { return !legal(name, v) }) {
+		if slices.ContainsFunc(values, func(v string) bool { return !wire.Legal(name, v) }) {
 			t.o.Log.Warn().Str("header", name).Msg("configured header is not sent: illegal name or value")
 			continue
 		}
@@ -160,7 +147,13 @@ func (t *HTTP) Open(h jsonrpc.Sink, listen bool) *HTTPConn {
 }
 
 // Close ends every connection. Sessions are closed before.
-func (t *HTTP) Close() { t.wire.close() }
+func (t *HTTP) Close() { t.wire.Close() }
+
+// A request is one that may carry a credential.
+type request struct {
+	wire.Request
+	plain int // how many of Own are no credential
+}
 
 // maxHops is how many redirects one request follows.
 const maxHops = 5
@@ -168,32 +161,32 @@ const maxHops = 5
 // send carries r to the server: with the credential, once more after a challenge that
 // it could answer, and along redirects within the origin. What the server answers is
 // not judged further.
-func (t *HTTP) send(ctx context.Context, r *request) (*response, error) {
+func (t *HTTP) send(ctx context.Context, r *request) (*wire.Response, error) {
 	if t.invalid != nil {
-		return nil, &NotSent{t.invalid}
+		return nil, &NotSent{Err: t.invalid}
 	}
-	r.plain = len(r.own)
+	r.plain = len(r.Own)
 	challenged := false
 	for hops := 0; ; {
-		r.own = r.own[:r.plain]
+		r.Own = r.Own[:r.plain]
 		if err := t.authorize(ctx, r); err != nil {
 			return nil, err
 		}
-		resp, err := t.wire.exchange(ctx, r)
+		resp, err := t.wire.Exchange(ctx, &r.Request)
 		if err != nil {
 			return nil, t.lost(ctx, err)
 		}
 		switch {
-		case resp.status == http.StatusUnauthorized || resp.status == http.StatusForbidden && t.wantsLogin(resp):
+		case resp.Status == http.StatusUnauthorized || resp.Status == http.StatusForbidden && t.wantsLogin(resp):
 			err = t.challenge(ctx, resp, challenged)
 			challenged = true
-		case resp.status >= 300 && resp.status < 400:
+		case resp.Status >= 300 && resp.Status < 400:
 			hops++
 			err = t.redirect(r, resp, hops)
 		default:
 			return resp, nil
 		}
-		resp.body.Close()
+		resp.Body.Close()
 		if err != nil {
 			return nil, err
 		}
@@ -224,7 +217,7 @@ func (t *HTTP) authorize(ctx context.Context, r *request) error {
 			continue
 		}
 		for _, value := range values {
-			if !r.add(name, value) {
+			if !r.Add(name, value) {
 				return fmt.Errorf("credential: header %s has an illegal value", name)
 			}
 		}
@@ -234,16 +227,16 @@ func (t *HTTP) authorize(ctx context.Context, r *request) error {
 
 // wantsLogin reports whether a 403 is about the credential. One that a server gives as
 // a JSON-RPC error, without a challenge, is that error.
-func (t *HTTP) wantsLogin(resp *response) bool {
-	return resp.header.Get("Www-Authenticate") != "" || mediaType(resp) != "application/json"
+func (t *HTTP) wantsLogin(resp *wire.Response) bool {
+	return resp.Header.Get("Www-Authenticate") != "" || mediaType(resp) != "application/json"
 }
 
-func (t *HTTP) challenge(ctx context.Context, resp *response, again bool) error {
-	login := &LoginError{Status: resp.status, Challenge: strings.Join(resp.header["Www-Authenticate"], ", ")}
+func (t *HTTP) challenge(ctx context.Context, resp *wire.Response, again bool) error {
+	login := &LoginError{Status: resp.Status, Challenge: strings.Join(resp.Header["Www-Authenticate"], ", ")}
 	if again || t.o.Credential == nil {
 		return login
 	}
-	if login.Err = t.o.Credential.Challenge(ctx, resp.status, resp.header.Clone()); login.Err != nil {
+	if login.Err = t.o.Credential.Challenge(ctx, resp.Status, resp.Header.Clone()); login.Err != nil {
 		return login
 	}
 	return nil
@@ -251,19 +244,19 @@ func (t *HTTP) challenge(ctx context.Context, resp *response, again bool) error 
 
 // redirect points r at where resp leads. Only 307 and 308 keep method and body, and
 // another origin must not see what we send.
-func (t *HTTP) redirect(r *request, resp *response, hops int) error {
-	next, err := r.to.url.Parse(resp.header.Get("Location"))
-	if err != nil || resp.header.Get("Location") == "" {
-		return fmt.Errorf("redirect without a usable target (HTTP %d)", resp.status)
+func (t *HTTP) redirect(r *request, resp *wire.Response, hops int) error {
+	next, err := r.To.Resolve(resp.Header.Get("Location"))
+	if err != nil || resp.Header.Get("Location") == "" {
+		return fmt.Errorf("redirect without a usable target (HTTP %d)", resp.Status)
 	}
 	switch {
-	case !sameOrigin(r.to.url, next):
-		return fmt.Errorf("redirect to %s is not followed: another origin (HTTP %d)", next.Host, resp.status)
-	case resp.status != http.StatusTemporaryRedirect && resp.status != http.StatusPermanentRedirect:
-		return fmt.Errorf("redirect on %s is not followed: it would lose the message (HTTP %d)", next.Host, resp.status)
+	case !r.To.SameOrigin(next):
+		return fmt.Errorf("redirect to %s is not followed: another origin (HTTP %d)", next.Host, resp.Status)
+	case resp.Status != http.StatusTemporaryRedirect && resp.Status != http.StatusPermanentRedirect:
+		return fmt.Errorf("redirect on %s is not followed: it would lose the message (HTTP %d)", next.Host, resp.Status)
 	case hops > maxHops:
 		return fmt.Errorf("more than %d redirects on %s", maxHops, next.Host)
 	}
-	r.to = newTarget(next)
+	r.To = wire.NewTarget(next)
 	return nil
 }

@@ -14,26 +14,27 @@ import (
 
 	"github.com/mainstem-mcp/mainstem/jsonrpc"
 	"github.com/mainstem-mcp/mainstem/protocol"
+	"github.com/mainstem-mcp/mainstem/upstream/wire"
 )
 
 const eventStream = "text/event-stream"
 
 // answer reads the answer to k out of resp, and closes it.
-func (c *HTTPConn) answer(ctx context.Context, k *call, r *request, resp *response) (jsonrpc.Reply, error) {
+func (c *HTTPConn) answer(ctx context.Context, k *call, r *request, resp *wire.Response) (jsonrpc.Reply, error) {
 	kind := mediaType(resp)
-	if resp.status < 300 && kind == eventStream {
+	if resp.Status < 300 && kind == eventStream {
 		return c.follow(ctx, k, resp)
 	}
-	defer resp.body.Close()
+	defer resp.Body.Close()
 	buf := jsonrpc.NewBuffer()
 	var reply jsonrpc.Reply
 	var found bool
 	var err error
 	switch {
-	case resp.status >= 300:
+	case resp.Status >= 300:
 		var gone bool
 		if reply, found, gone = c.refusal(r, resp, buf); gone {
-			err = c.gone(resp.status)
+			err = c.gone(resp.Status)
 		}
 	case isJSON(kind):
 		if err = c.http.readAll(buf, resp); err == nil {
@@ -55,11 +56,11 @@ func (c *HTTPConn) answer(ctx context.Context, k *call, r *request, resp *respon
 // refusal reads an answer of status 300 or more. One that is a JSON-RPC error is an
 // answer like any other. Otherwise 404 ends a session: a method that the server does
 // not know is 404 too, but says so (2026-07-28).
-func (c *HTTPConn) refusal(r *request, resp *response, buf *jsonrpc.Buffer) (reply jsonrpc.Reply, found, gone bool) {
+func (c *HTTPConn) refusal(r *request, resp *wire.Response, buf *jsonrpc.Buffer) (reply jsonrpc.Reply, found, gone bool) {
 	readErr := c.http.readAll(buf, resp) // what came is enough to tell
 	m, err := jsonrpc.Parse(buf.B)
 	found = readErr == nil && err == nil && jsonrpc.IsObject(m.Error)
-	if resp.status == http.StatusNotFound && c.hasSession(r) {
+	if resp.Status == http.StatusNotFound && c.hasSession(r) {
 		gone = !found || string(jsonrpc.Get(m.Error, "code")) != strconv.Itoa(protocol.CodeMethodNotFound)
 	}
 	if found = found && !gone; found {
@@ -129,7 +130,7 @@ func (at *position) note(e jsonrpc.Event) {
 	at.empty = 0
 	if e.HasID {
 		at.id = ""
-		if len(e.ID) <= 1024 && legal("Last-Event-Id", e.ID) {
+		if len(e.ID) <= 1024 && wire.Legal("Last-Event-Id", e.ID) {
 			at.id = e.ID
 		}
 	}
@@ -141,11 +142,11 @@ func (at *position) note(e jsonrpc.Event) {
 // follow reads an event stream until it has the answer to k. One that breaks is taken
 // up again if the server numbers its events, which a stateless one does not (its
 // request is lost then). Nothing is ever sent again.
-func (c *HTTPConn) follow(ctx context.Context, k *call, resp *response) (jsonrpc.Reply, error) {
+func (c *HTTPConn) follow(ctx context.Context, k *call, resp *wire.Response) (jsonrpc.Reply, error) {
 	at := position{retry: defaultRetry}
 	for {
 		reply, settled, err := c.read(ctx, k, resp, &at)
-		resp.body.Close()
+		resp.Body.Close()
 		if settled {
 			return reply, err
 		}
@@ -162,7 +163,7 @@ var errNoAnswer = errors.New("the stream ended without an answer")
 
 // read takes messages from a stream until one settles k, which may be an error. If none
 // does, the error says how the stream ended.
-func (c *HTTPConn) read(ctx context.Context, k *call, resp *response, at *position) (reply jsonrpc.Reply, settled bool, err error) {
+func (c *HTTPConn) read(ctx context.Context, k *call, resp *wire.Response, at *position) (reply jsonrpc.Reply, settled bool, err error) {
 	body, err := decoded(resp)
 	if err != nil {
 		return reply, true, unknownOutcome(err)
@@ -213,7 +214,7 @@ func (t *HTTP) ended(err error) (settled bool, _ error) {
 }
 
 // resume opens a stream that goes on after the last event.
-func (c *HTTPConn) resume(ctx context.Context, at *position) (*response, error) {
+func (c *HTTPConn) resume(ctx context.Context, at *position) (*wire.Response, error) {
 	for attempt := 1; ; attempt++ {
 		if !sleep(ctx, at.retry) {
 			return nil, context.Cause(ctx)
@@ -229,21 +230,21 @@ func (c *HTTPConn) resume(ctx context.Context, at *position) (*response, error) 
 }
 
 // get opens an event stream.
-func (c *HTTPConn) get(ctx context.Context, at *position) (*response, error) {
+func (c *HTTPConn) get(ctx context.Context, at *position) (*wire.Response, error) {
 	s := c.session.Load()
 	if s == nil {
 		return nil, errNoAnswer
 	}
-	r := request{method: http.MethodGet, to: c.http.to, shared: s.get}
+	r := request{Request: wire.Request{Method: http.MethodGet, To: c.http.to, Shared: s.get}}
 	if at.id != "" {
-		r.add("Last-Event-Id", at.id)
+		r.Add("Last-Event-Id", at.id)
 	}
 	resp, err := c.http.send(ctx, &r)
 	if err != nil {
 		return nil, err
 	}
-	if resp.status != http.StatusOK || mediaType(resp) != eventStream {
-		defer resp.body.Close()
+	if resp.Status != http.StatusOK || mediaType(resp) != eventStream {
+		defer resp.Body.Close()
 		return nil, c.http.statusError(&r, resp, nil)
 	}
 	return resp, nil
@@ -261,17 +262,17 @@ func sleep(ctx context.Context, d time.Duration) bool {
 }
 
 // readAll appends the whole of a body to buf, of which no more than a message may have.
-func (t *HTTP) readAll(buf *jsonrpc.Buffer, resp *response) error {
+func (t *HTTP) readAll(buf *jsonrpc.Buffer, resp *wire.Response) error {
 	body, err := decoded(resp)
 	if err != nil {
 		return unknownOutcome(err)
 	}
 	limit := t.o.MaxMessage
-	if body == io.Reader(resp.body) && resp.length > int64(limit) {
+	if body == io.Reader(resp.Body) && resp.Length > int64(limit) {
 		return &TooLarge{limit}
 	}
 	// what is announced need not come
-	buf.Grow(int(min(max(resp.length, 0)+1, 1<<20)))
+	buf.Grow(int(min(max(resp.Length, 0)+1, 1<<20)))
 	for {
 		n, err := body.Read(buf.B[len(buf.B):min(cap(buf.B), limit+1)])
 		buf.B = buf.B[:len(buf.B)+n]
@@ -289,7 +290,7 @@ func (t *HTTP) readAll(buf *jsonrpc.Buffer, resp *response) error {
 }
 
 // readSome appends what a body begins with: one read, since it may never end.
-func readSome(dst []byte, resp *response) ([]byte, error) {
+func readSome(dst []byte, resp *wire.Response) ([]byte, error) {
 	body, err := decoded(resp)
 	if err != nil {
 		return dst, unknownOutcome(err)
@@ -303,12 +304,12 @@ func readSome(dst []byte, resp *response) ([]byte, error) {
 }
 
 // decoded undoes a compression that we have not asked for.
-func decoded(resp *response) (io.Reader, error) {
-	switch coding := strings.ToLower(resp.header.Get("Content-Encoding")); coding {
+func decoded(resp *wire.Response) (io.Reader, error) {
+	switch coding := strings.ToLower(resp.Header.Get("Content-Encoding")); coding {
 	case "", "identity":
-		return resp.body, nil
+		return resp.Body, nil
 	case "gzip", "x-gzip":
-		r, err := gzip.NewReader(resp.body)
+		r, err := gzip.NewReader(resp.Body)
 		if err != nil {
 			return nil, fmt.Errorf("gzip: %w", err)
 		}
@@ -319,19 +320,19 @@ func decoded(resp *response) (io.Reader, error) {
 }
 
 // statusError describes an answer that is none; body is its beginning.
-func (t *HTTP) statusError(r *request, resp *response, body []byte) error {
+func (t *HTTP) statusError(r *request, resp *wire.Response, body []byte) error {
 	secrets := t.secrets
-	for _, f := range r.own[min(r.plain, len(r.own)):] {
-		secrets = append(slices.Clip(secrets), secretsIn(f.value)...)
+	for _, f := range r.Own[min(r.plain, len(r.Own)):] {
+		secrets = append(slices.Clip(secrets), secretsIn(f.Value)...)
 	}
-	secrets = append(slices.Clip(secrets), r.shared.fields[protocol.HeaderSession]...)
+	secrets = append(slices.Clip(secrets), r.Shared.Values(protocol.HeaderSession)...)
 	// a type is as foreign as the body
-	return &StatusError{resp.status, excerpt([]byte(mediaType(resp)), secrets), excerpt(body[:min(len(body), 4*maxExcerpt)], secrets)}
+	return &StatusError{resp.Status, excerpt([]byte(mediaType(resp)), secrets), excerpt(body[:min(len(body), 4*maxExcerpt)], secrets)}
 }
 
 // mediaType is the content type without parameters.
-func mediaType(resp *response) string {
-	kind, _, _ := strings.Cut(resp.header.Get("Content-Type"), ";")
+func mediaType(resp *wire.Response) string {
+	kind, _, _ := strings.Cut(resp.Header.Get("Content-Type"), ";")
 	return strings.ToLower(strings.TrimSpace(kind))
 }
 

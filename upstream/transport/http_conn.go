@@ -12,6 +12,7 @@ import (
 
 	"github.com/mainstem-mcp/mainstem/jsonrpc"
 	"github.com/mainstem-mcp/mainstem/protocol"
+	"github.com/mainstem-mcp/mainstem/upstream/wire"
 )
 
 // An HTTPConn is one session over Streamable HTTP, or the place of one if the server
@@ -38,7 +39,7 @@ type HTTPConn struct {
 // A session is what the answer to initialize settled.
 type session struct {
 	id        string // "": the server keeps none
-	post, get *head
+	post, get *wire.Head
 }
 
 // Time limits of what we send on our own account.
@@ -63,7 +64,7 @@ func (c *HTTPConn) Call(ctx context.Context, method string, p jsonrpc.Params, s 
 	buf := newMessage()
 	defer buf.Release()
 	buf.B = appendRequest(buf.B, k.id, method, &p)
-	r := request{method: http.MethodPost, to: c.http.to, shared: c.head(method, k.modern), buf: buf.B, own: make([]field, 0, 8)}
+	r := request{Request: wire.Request{Method: http.MethodPost, To: c.http.to, Shared: c.head(method, k.modern), Buf: buf.B, Own: make([]wire.Field, 0, 8)}}
 	if k.modern {
 		describe(ctx, &r, method, &p)
 	}
@@ -80,13 +81,13 @@ func (c *HTTPConn) Call(ctx context.Context, method string, p jsonrpc.Params, s 
 // newMessage returns a buffer to which a message is appended.
 func newMessage() *jsonrpc.Buffer {
 	buf := jsonrpc.NewBuffer()
-	buf.B = slices.Grow(buf.B, gap)[:gap]
+	buf.B = slices.Grow(buf.B, wire.Gap)[:wire.Gap]
 	return buf
 }
 
 // head returns the headers that a POST shares with others. An initialize opens a
 // session, and a stateless request belongs to none.
-func (c *HTTPConn) head(method string, modern bool) *head {
+func (c *HTTPConn) head(method string, modern bool) *wire.Head {
 	if s := c.session.Load(); s != nil && !modern && method != protocol.Initialize {
 		return s.post
 	}
@@ -99,7 +100,7 @@ func (c *HTTPConn) exchange(ctx context.Context, k *call, r *request, method str
 	if err != nil {
 		return jsonrpc.Reply{}, err
 	}
-	header := resp.header
+	header := resp.Header
 	reply, err := c.answer(ctx, k, r, resp)
 	if err == nil && method == protocol.Initialize && reply.Result != nil {
 		c.begin(ctx, header, reply.Result)
@@ -121,8 +122,8 @@ func (c *HTTPConn) begin(ctx context.Context, header http.Header, result json.Ra
 	if version, _ := jsonrpc.Unquote(jsonrpc.Get(result, "protocolVersion")); version != "" && visible(version) {
 		state.Set(protocol.HeaderVersion, version)
 	}
-	s.post = newHead(c.http.fixed, postHeaders, state)
-	s.get = newHead(c.http.fixed, getHeaders, state)
+	s.post = wire.NewHead(c.http.fixed, postHeaders, state)
+	s.get = wire.NewHead(c.http.fixed, getHeaders, state)
 	c.session.Store(s)
 	if s.id == "" {
 		return
@@ -132,9 +133,9 @@ func (c *HTTPConn) begin(ctx context.Context, header http.Header, result json.Ra
 	c.last = func() {
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), deleteTimeout)
 		defer cancel()
-		r := request{method: http.MethodDelete, to: c.http.to, shared: s.get}
+		r := request{Request: wire.Request{Method: http.MethodDelete, To: c.http.to, Shared: s.get}}
 		if resp, err := c.http.send(ctx, &r); err == nil {
-			resp.body.Close() // a server need not support it
+			resp.Body.Close() // a server need not support it
 		}
 	}
 }
@@ -162,18 +163,18 @@ func WithHeaders(ctx context.Context, headers []ParamHeader) context.Context {
 // taken from the params as they are sent.
 func describe(ctx context.Context, r *request, method string, p *jsonrpc.Params) {
 	if version, ok := jsonrpc.Unquote(p.Meta(protocol.MetaVersion)); ok {
-		r.add(protocol.HeaderVersion, version)
+		r.Add(protocol.HeaderVersion, version)
 	}
-	r.add(protocol.HeaderMethod, method)
+	r.Add(protocol.HeaderMethod, method)
 	if m, ok := protocol.MethodOf(method); ok && m.NameMember != "" {
-		sent := jsonrpc.Get(r.body(), "params")
+		sent := jsonrpc.Get(r.Body(), "params")
 		if name, ok := jsonrpc.Unquote(jsonrpc.Get(sent, m.NameMember)); ok {
-			r.add(protocol.HeaderName, protocol.EncodeHeader(name))
+			r.Add(protocol.HeaderName, protocol.EncodeHeader(name))
 		}
 	}
 	headers, _ := ctx.Value(paramHeaders{}).([]ParamHeader)
 	for _, h := range headers {
-		r.add(http.CanonicalHeaderKey(protocol.HeaderParamPrefix+h.Name), protocol.EncodeHeader(h.Value))
+		r.Add(http.CanonicalHeaderKey(protocol.HeaderParamPrefix+h.Name), protocol.EncodeHeader(h.Value))
 	}
 }
 
@@ -184,7 +185,7 @@ func (c *HTTPConn) Notify(ctx context.Context, method string, params json.RawMes
 	defer buf.Release()
 	buf.B = appendNotification(buf.B, method, &p)
 	modern := p.Meta(protocol.MetaVersion) != nil
-	r := request{method: http.MethodPost, to: c.http.to, shared: c.head(method, modern), buf: buf.B}
+	r := request{Request: wire.Request{Method: http.MethodPost, To: c.http.to, Shared: c.head(method, modern), Buf: buf.B}}
 	if modern {
 		describe(ctx, &r, method, &p)
 	}
@@ -203,12 +204,12 @@ func (c *HTTPConn) post(ctx context.Context, r *request) error {
 	if err != nil {
 		return err
 	}
-	defer resp.body.Close()
-	if resp.status < 300 {
+	defer resp.Body.Close()
+	if resp.Status < 300 {
 		return nil
 	}
-	if resp.status == http.StatusNotFound && c.hasSession(r) {
-		return c.gone(resp.status)
+	if resp.Status == http.StatusNotFound && c.hasSession(r) {
+		return c.gone(resp.Status)
 	}
 	start, _ := readSome(nil, resp)
 	return c.http.statusError(r, resp, start)
@@ -217,7 +218,7 @@ func (c *HTTPConn) post(ctx context.Context, r *request) error {
 // hasSession reports whether r was sent within a session.
 func (c *HTTPConn) hasSession(r *request) bool {
 	s := c.session.Load()
-	return s != nil && s.id != "" && (r.shared == s.post || r.shared == s.get)
+	return s != nil && s.id != "" && (r.Shared == s.post || r.Shared == s.get)
 }
 
 // gone ends the connection because the server does not know its session any more.
@@ -240,7 +241,7 @@ func (c *HTTPConn) deliver(ctx context.Context, timeout time.Duration, message [
 	buf := newMessage()
 	defer buf.Release()
 	buf.B = append(buf.B, message...)
-	return c.post(ctx, &request{method: http.MethodPost, to: c.http.to, shared: c.head("", false), buf: buf.B})
+	return c.post(ctx, &request{Request: wire.Request{Method: http.MethodPost, To: c.http.to, Shared: c.head("", false), Buf: buf.B}})
 }
 
 // cancel tells a legacy server that nobody waits for k any more. The caller does not

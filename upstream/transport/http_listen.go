@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mainstem-mcp/mainstem/jsonrpc"
+	"github.com/mainstem-mcp/mainstem/upstream/wire"
 )
 
 const (
@@ -58,8 +59,8 @@ func (c *HTTPConn) listen(ctx context.Context) {
 }
 
 // listenTo passes on what comes on one stream.
-func (c *HTTPConn) listenTo(ctx context.Context, resp *response, at *position) {
-	defer resp.body.Close()
+func (c *HTTPConn) listenTo(ctx context.Context, resp *wire.Response, at *position) {
+	defer resp.Body.Close()
 	body, err := decoded(resp)
 	if err != nil {
 		return

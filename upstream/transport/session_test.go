@@ -396,10 +396,10 @@ func TestListen_C76_C90(t *testing.T) {
 	}
 }
 
-// The same as TestWire_Once, with net/http underneath: it must not repeat by itself.
-func TestOnceOverTLS_C184(t *testing.T) {
-	for _, http2 := range []bool{false, true} {
-		t.Run(fmt.Sprint("HTTP/2 ", http2), func(t *testing.T) {
+// C184, M012: with either wire underneath; net/http must not repeat by itself.
+func TestOnce_C184(t *testing.T) {
+	for _, proto := range []string{"plain", "TLS", "HTTP/2"} {
+		t.Run(proto, func(t *testing.T) {
 			var calls atomic.Int32
 			p := &peer{handle: func(w http.ResponseWriter, r *http.Request, m jsonrpc.Message) {
 				if calls.Add(1) > 1 {
@@ -408,8 +408,11 @@ func TestOnceOverTLS_C184(t *testing.T) {
 				respond(w, m, `{}`)
 			}}
 			p.Server = httptest.NewUnstartedServer(p)
-			p.EnableHTTP2 = http2
-			p.StartTLS()
+			if p.EnableHTTP2 = proto == "HTTP/2"; proto == "plain" {
+				p.Start()
+			} else {
+				p.StartTLS()
+			}
 			defer p.Close()
 			h := newHTTP(t, transport.HTTPOptions{URL: p.URL})
 			h.Trust(p.Server)

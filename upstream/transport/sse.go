@@ -11,6 +11,7 @@ import (
 
 	"github.com/mainstem-mcp/mainstem/jsonrpc"
 	"github.com/mainstem-mcp/mainstem/protocol"
+	"github.com/mainstem-mcp/mainstem/upstream/wire"
 )
 
 // An SSEConn is one session over the HTTP+SSE transport of 2024-11-05: everything that
@@ -20,7 +21,7 @@ type SSEConn struct {
 	// set by OpenSSE, never changed
 	http     *HTTP
 	calls    *calls
-	endpoint *target
+	endpoint *wire.Target
 	hush     context.CancelFunc // ends the stream
 	done     chan struct{}
 
@@ -41,7 +42,7 @@ func (t *HTTP) OpenSSE(ctx context.Context, h jsonrpc.Sink) (*SSEConn, error) {
 	resp, events, err := c.open(stream)
 	if !detach() { // ctx ended first
 		if err == nil {
-			resp.body.Close()
+			resp.Body.Close()
 		}
 		err = context.Cause(ctx)
 	}
@@ -54,21 +55,21 @@ func (t *HTTP) OpenSSE(ctx context.Context, h jsonrpc.Sink) (*SSEConn, error) {
 }
 
 // open gets the stream, up to and with the endpoint.
-func (c *SSEConn) open(ctx context.Context) (*response, *jsonrpc.EventReader, error) {
-	r := request{method: http.MethodGet, to: c.http.to, shared: newHead(c.http.fixed, getHeaders)}
+func (c *SSEConn) open(ctx context.Context) (*wire.Response, *jsonrpc.EventReader, error) {
+	r := request{Request: wire.Request{Method: http.MethodGet, To: c.http.to, Shared: wire.NewHead(c.http.fixed, getHeaders)}}
 	resp, err := c.http.send(ctx, &r)
 	if err != nil {
 		return nil, nil, err
 	}
 	var events *jsonrpc.EventReader
-	if resp.status == http.StatusOK && mediaType(resp) == eventStream {
+	if resp.Status == http.StatusOK && mediaType(resp) == eventStream {
 		events, err = c.findEndpoint(&r, resp)
 	} else {
 		start, _ := readSome(nil, resp)
 		err = c.http.statusError(&r, resp, start)
 	}
 	if err != nil {
-		resp.body.Close()
+		resp.Body.Close()
 	}
 	return resp, events, err
 }
@@ -77,7 +78,7 @@ var errNoEndpoint = errors.New("the stream names no endpoint")
 
 // findEndpoint reads the stream up to the event that says where to post. That is
 // another path of the same origin: what is posted carries the credential.
-func (c *SSEConn) findEndpoint(r *request, resp *response) (*jsonrpc.EventReader, error) {
+func (c *SSEConn) findEndpoint(r *request, resp *wire.Response) (*jsonrpc.EventReader, error) {
 	body, err := decoded(resp)
 	if err != nil {
 		return nil, err
@@ -95,14 +96,14 @@ func (c *SSEConn) findEndpoint(r *request, resp *response) (*jsonrpc.EventReader
 		if e.Name != "endpoint" {
 			continue
 		}
-		at, err := r.to.url.Parse(string(e.Data))
+		at, err := r.To.Resolve(string(e.Data))
 		if err != nil || len(e.Data) > 4<<10 {
 			return nil, errNoEndpoint
 		}
-		if !sameOrigin(at, c.http.to.url) {
+		if !c.http.to.SameOrigin(at) {
 			return nil, errors.New("the stream names an endpoint of another origin: " + at.Host)
 		}
-		c.endpoint = newTarget(at)
+		c.endpoint = wire.NewTarget(at)
 		return events, nil
 	}
 	return nil, errNoEndpoint
@@ -111,9 +112,9 @@ func (c *SSEConn) findEndpoint(r *request, resp *response) (*jsonrpc.EventReader
 var errStreamEnded = errors.New("the stream of the session ended")
 
 // run hears the server until the stream ends. Then nothing can be answered any more.
-func (c *SSEConn) run(ctx context.Context, resp *response, events *jsonrpc.EventReader) {
+func (c *SSEConn) run(ctx context.Context, resp *wire.Response, events *jsonrpc.EventReader) {
 	defer close(c.done)
-	defer resp.body.Close()
+	defer resp.Body.Close()
 	for {
 		e, err := events.Next()
 		if err != nil {
@@ -169,16 +170,16 @@ func (c *SSEConn) Notify(ctx context.Context, method string, params json.RawMess
 func (c *SSEConn) post(ctx context.Context, message []byte, k *call) error {
 	select {
 	case <-c.done:
-		return &NotSent{errStreamEnded}
+		return &NotSent{Err: errStreamEnded}
 	default:
 	}
-	r := request{method: http.MethodPost, to: c.endpoint, shared: c.http.post, buf: message}
+	r := request{Request: wire.Request{Method: http.MethodPost, To: c.endpoint, Shared: c.http.post, Buf: message}}
 	resp, err := c.http.send(ctx, &r)
 	if err != nil {
 		return err
 	}
-	defer resp.body.Close()
-	if resp.status < 300 && (k == nil || mediaType(resp) != "application/json") {
+	defer resp.Body.Close()
+	if resp.Status < 300 && (k == nil || mediaType(resp) != "application/json") {
 		return nil
 	}
 	buf := jsonrpc.NewBuffer()
@@ -191,17 +192,17 @@ func (c *SSEConn) post(ctx context.Context, message []byte, k *call) error {
 		answered := jsonrpc.NewBuffer()
 		answered.B = append(answered.B, buf.B...)
 		m, _ = jsonrpc.Parse(answered.B)
-		if id, ok := number(m.ID); ok && id == k.id || resp.status >= 400 {
+		if id, ok := number(m.ID); ok && id == k.id || resp.Status >= 400 {
 			c.calls.deliver(k.id, answer{reply: jsonrpc.NewReply(m, answered)})
 			return nil
 		}
 		answered.Release()
 	}
 	switch {
-	case resp.status < 300:
+	case resp.Status < 300:
 		return nil // the stream decides
-	case resp.status == http.StatusNotFound:
-		return &SessionGone{resp.status}
+	case resp.Status == http.StatusNotFound:
+		return &SessionGone{resp.Status}
 	}
 	return c.http.statusError(&r, resp, buf.B)
 }

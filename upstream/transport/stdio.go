@@ -107,7 +107,7 @@ func (c *StdioConn) Call(ctx context.Context, method string, p jsonrpc.Params, s
 	case c.over(err):
 		<-l.settled // at once: what has not been written never will be
 		if !l.sent {
-			return reply, &NotSent{err}
+			return reply, &NotSent{Err: err}
 		}
 		return reply, unknownOutcome(err)
 	case ctx.Err() != nil:

@@ -50,7 +50,7 @@ func (o *outbox) put(buf *jsonrpc.Buffer) (*letter, error) {
 	o.mu.Unlock()
 	if closed {
 		buf.Release()
-		return nil, &NotSent{errNoReader}
+		return nil, &NotSent{Err: errNoReader}
 	}
 	o.ring()
 	return l, nil
@@ -81,12 +81,12 @@ func (o *outbox) deliver(ctx context.Context, buf *jsonrpc.Buffer) error {
 	case <-l.settled:
 	case <-ctx.Done():
 		if o.takeBack(l) {
-			return &NotSent{context.Cause(ctx)}
+			return &NotSent{Err: context.Cause(ctx)}
 		}
 		return context.Cause(ctx)
 	}
 	if !l.sent {
-		return &NotSent{errNoReader}
+		return &NotSent{Err: errNoReader}
 	}
 	return nil
 }

@@ -1,4 +1,4 @@
-package transport
+package wire
 
 import (
 	"context"
@@ -33,7 +33,7 @@ func newOwnWire(dial dialFunc, addr string) *ownWire {
 // errNothingWritten says that a connection took not one byte.
 var errNothingWritten = errors.New("the connection is dead")
 
-func (w *ownWire) exchange(ctx context.Context, r *request) (*response, error) {
+func (w *ownWire) Exchange(ctx context.Context, r *Request) (*Response, error) {
 	for {
 		l := w.take()
 		reused := l != nil
@@ -82,7 +82,7 @@ const maxDirect = 64 << 10
 
 // roundTrip sends r on l and reads the head of the answer. After an error l is of no
 // use any more, and nobody touches the request's memory.
-func (w *ownWire) roundTrip(ctx context.Context, l *link, r *request) (*response, error) {
+func (w *ownWire) roundTrip(ctx context.Context, l *link, r *Request) (*Response, error) {
 	stop := context.AfterFunc(ctx, l.abort)
 	message := l.render(r)
 	var written chan error
@@ -106,7 +106,7 @@ func (w *ownWire) roundTrip(ctx context.Context, l *link, r *request) (*response
 		return nil, err
 	}
 	b := &ownBody{wire: w, link: l, resp: resp, stop: stop, written: written, done: resp.Body == http.NoBody}
-	b.answer = response{status: resp.StatusCode, header: resp.Header, length: resp.ContentLength, body: b}
+	b.answer = Response{Status: resp.StatusCode, Header: resp.Header, Length: resp.ContentLength, Body: b}
 	return &b.answer, nil
 }
 
@@ -238,7 +238,7 @@ func (w *ownWire) drop(l *link) {
 	l.abort()
 }
 
-func (w *ownWire) close() {
+func (w *ownWire) Close() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.closed, w.idle = true, nil

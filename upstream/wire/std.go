@@ -1,11 +1,14 @@
-package transport
+package wire
 
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
+	"errors"
 	"io"
 	"net/http"
 	"net/http/httptrace"
+	"net/url"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,12 +24,13 @@ type stdWire struct {
 	running map[*stdBody]struct{}
 }
 
-func newStdWire(dial dialFunc) *stdWire {
+func newStdWire(dial dialFunc, secure *tls.Config) *stdWire {
 	return &stdWire{
 		running: map[*stdBody]struct{}{},
 		transport: &http.Transport{
 			Proxy:                  http.ProxyFromEnvironment,
 			DialContext:            dial,
+			TLSClientConfig:        secure,
 			ForceAttemptHTTP2:      true,
 			TLSHandshakeTimeout:    dialTimeout,
 			MaxIdleConnsPerHost:    maxIdle,
@@ -37,7 +41,7 @@ func newStdWire(dial dialFunc) *stdWire {
 	}
 }
 
-func (w *stdWire) exchange(ctx context.Context, r *request) (*response, error) {
+func (w *stdWire) Exchange(ctx context.Context, r *Request) (*Response, error) {
 	b := &stdBody{wire: w}
 	// the end of an answer may be read after ctx has ended: then stop has detached it
 	inner, cancel := context.WithCancel(context.WithoutCancel(ctx))
@@ -59,17 +63,17 @@ func (w *stdWire) exchange(ctx context.Context, r *request) (*response, error) {
 		return nil, err
 	}
 	b.body = resp.Body
-	return &response{status: resp.StatusCode, header: resp.Header, length: resp.ContentLength, body: b}, nil
+	return &Response{Status: resp.StatusCode, Header: resp.Header, Length: resp.ContentLength, Body: b}, nil
 }
 
 // standard returns r in the form of net/http, which may read the body after it has
 // returned: it gets a copy.
-func (r *request) standard() *http.Request {
-	req := &http.Request{Method: r.method, URL: r.to.url, Host: r.to.url.Host, Header: r.shared.fields.Clone()}
-	for _, f := range r.own {
-		req.Header[f.name] = append(req.Header[f.name], f.value)
+func (r *Request) standard() *http.Request {
+	req := &http.Request{Method: r.Method, URL: r.To.url, Host: r.To.url.Host, Header: r.Shared.fields.Clone()}
+	for _, f := range r.Own {
+		req.Header[f.Name] = append(req.Header[f.Name], f.Value)
 	}
-	if body := bytes.Clone(r.body()); body != nil {
+	if body := bytes.Clone(r.Body()); body != nil {
 		req.ContentLength = int64(len(body))
 		req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 		req.Body, _ = req.GetBody()
@@ -77,9 +81,20 @@ func (r *request) standard() *http.Request {
 	return req
 }
 
+// withoutURL takes the URL out of an error of net/http: it may carry a secret.
+func withoutURL(err error) error {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		return e.Err
+	}
+	return err
+}
+
+// maxQuote is how many bytes an error of net/http may have.
+const maxQuote = 200
+
 // shortened replaces an error that quotes a long piece of the answer.
 func shortened(err error) error {
-	if len(err.Error()) > maxExcerpt {
+	if len(err.Error()) > maxQuote {
 		return errMalformed
 	}
 	return err
@@ -94,7 +109,7 @@ func (w *stdWire) enter(b *stdBody) bool {
 	return !w.closed
 }
 
-func (w *stdWire) close() {
+func (w *stdWire) Close() {
 	w.mu.Lock()
 	w.closed = true
 	for b := range w.running {

@@ -1,4 +1,4 @@
-package transport
+package wire
 
 import (
 	"bufio"
@@ -45,22 +45,22 @@ func (l *link) Read(p []byte) (int, error) {
 }
 
 // render returns head and body of r in one piece.
-func (l *link) render(r *request) []byte {
-	h := append(append(l.head[:0], r.method...), r.to.line...)
-	h = append(h, r.shared.lines...)
-	for _, f := range r.own {
-		h = appendField(h, f.name, f.value)
+func (l *link) render(r *Request) []byte {
+	h := append(append(l.head[:0], r.Method...), r.To.line...)
+	h = append(h, r.Shared.lines...)
+	for _, f := range r.Own {
+		h = appendField(h, f.Name, f.Value)
 	}
-	body := r.body()
+	body := r.Body()
 	if body != nil {
 		h = append(h, "Content-Length: "...)
 		h = append(strconv.AppendInt(h, int64(len(body)), 10), "\r\n"...)
 	}
 	h = append(h, "\r\n"...)
 	l.head = h
-	if start := gap - len(h); body != nil && start >= 0 {
-		copy(r.buf[start:], h)
-		return r.buf[start:]
+	if start := Gap - len(h); body != nil && start >= 0 {
+		copy(r.Buf[start:], h)
+		return r.Buf[start:]
 	}
 	return append(h, body...)
 }
@@ -179,7 +179,7 @@ type ownBody struct {
 	got     int64
 	done    bool // the body was read to its end
 	closed  bool
-	answer  response // what it belongs to, in the same piece of memory
+	answer  Response // what it belongs to, in the same piece of memory
 }
 
 func (b *ownBody) Read(p []byte) (int, error) {
