@@ -32,7 +32,7 @@ const (
 var usesMCPGo = []string{"protocol", "proxy/session", "upstream", "cmd/mainstem/demo"}
 
 // pure are the packages that turn values into values: no I/O, no logging.
-var pure = []string{"catalog", "catalog/listing", "catalog/result", "catalog/schema", "catalog/tokencost", "jsonrpc", "naming", "protocol"}
+var pure = []string{"catalog", "catalog/listing", "catalog/result", "catalog/schema", "catalog/tokencost", "config/document", "jsonrpc", "naming", "protocol"}
 
 // impure is what pure packages do not import.
 var impure = []string{"log", "log/slog", "net", "net/http", "os", "os/exec", "syscall", "github.com/rs/zerolog"}

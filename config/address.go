@@ -4,11 +4,13 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+
+	"github.com/mainstem-mcp/mainstem/config/document"
 )
 
 // checkURL parses an http or https URL. What it reports never shows the URL, which
 // may hold a secret.
-func checkURL(v value, raw string) (*url.URL, bool) {
+func checkURL(v document.Value, raw string) (*url.URL, bool) {
 	u, err := url.Parse(raw)
 	why := ""
 	switch {
@@ -29,21 +31,21 @@ func checkURL(v value, raw string) (*url.URL, bool) {
 		why = "a URL with white space"
 	}
 	if why != "" {
-		v.errorf("%s (want http://HOST/PATH or https://HOST/PATH)", why)
+		v.Errorf("%s (want http://HOST/PATH or https://HOST/PATH)", why)
 		return nil, false
 	}
 	return u, true
 }
 
 // setURL makes raw, expanded, the server's address.
-func setURL(v value, s *Server, raw string) {
+func setURL(v document.Value, s *Server, raw string) {
 	raw = strings.TrimSpace(raw)
 	u, ok := checkURL(v, raw)
 	if !ok {
 		return
 	}
 	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
-		v.warnf("plain http to another machine: whoever is in between reads everything (write https://)")
+		v.Warnf("plain http to another machine: whoever is in between reads everything (write https://)")
 	}
 	s.URL = raw
 	s.ShownURL = (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path, RawPath: u.RawPath}).String()

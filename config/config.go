@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/mainstem-mcp/mainstem/config/document"
 	"github.com/mainstem-mcp/mainstem/naming"
 )
 
@@ -24,6 +25,13 @@ type Config struct {
 	AllowPrivate   []netip.Prefix // network.allow_private
 	Warnings       []Problem      // what does not keep us from running
 }
+
+// A Problem is one thing that is wrong with a file, or, if What starts with
+// "warning: ", one thing that somebody should look at.
+type Problem = document.Problem
+
+// Problems are all that is wrong with a configuration, in the order of files and lines.
+type Problems = document.Problems
 
 // Log says what is logged and how.
 type Log struct {

@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/mainstem-mcp/mainstem/config/document"
 )
 
 // Expand replaces ${NAME} and ${NAME:-fallback} in text, once: values are not
@@ -65,7 +67,7 @@ func malformed(text string, at int) error {
 	case kind == "input":
 		return errors.New("${input:…} asks a person in an editor, and nobody is asked here (write ${NAME} and set that environment variable)")
 	case kind == "env" && isVariable(name):
-		return fmt.Errorf("${env:%[1]s} is another program's form (write ${%[1]s})", clip(name))
+		return fmt.Errorf("${env:%[1]s} is another program's form (write ${%[1]s})", document.Clip(name))
 	}
 	return fmt.Errorf("malformed placeholder at byte %d (write ${NAME} or ${NAME:-fallback}; $${ stands for ${ itself)", at+1)
 }
@@ -90,31 +92,31 @@ type expander struct {
 
 // expand returns raw, the text of v, expanded. False: it is reported, or a variable
 // is not set.
-func (x *expander) expand(v value, raw string) (string, bool) {
+func (x *expander) expand(v document.Value, raw string) (string, bool) {
 	s, unset, err := Expand(raw, x.env)
 	if err != nil {
-		v.errorf("%v", err)
+		v.Errorf("%v", err)
 		return "", false
 	}
 	x.missing(v, unset...)
 	if strings.ContainsRune(s, 0) {
-		v.errorf("holds a NUL character")
+		v.Errorf("holds a NUL character")
 		return "", false
 	}
 	return s, unset == nil
 }
 
 // missing notes variables that are not set.
-func (x *expander) missing(v value, names ...string) {
+func (x *expander) missing(v document.Value, names ...string) {
 	for _, name := range names {
-		v.warnf("environment variable %s is not set, so this server cannot run (set it before the start)", name)
+		v.Warnf("environment variable %s is not set, so this server cannot run (set it before the start)", name)
 		x.unset = append(x.unset, name)
 	}
 }
 
 // fail notes another reason why the server cannot run.
-func (x *expander) fail(v value, why string) {
-	v.warnf("%s, so this server cannot run", why)
+func (x *expander) fail(v document.Value, why string) {
+	v.Warnf("%s, so this server cannot run", why)
 	x.other = append(x.other, why)
 }
 
@@ -142,8 +144,8 @@ func (x *expander) failed() string {
 
 // file expands v to an absolute file name: ~ is the home folder, and a relative
 // name starts at the folder of the configuration file.
-func (x *expander) file(v value) (string, bool) {
-	raw, ok := v.filled()
+func (x *expander) file(v document.Value) (string, bool) {
+	raw, ok := v.Filled()
 	if !ok {
 		return "", false
 	}
@@ -154,7 +156,7 @@ func (x *expander) file(v value) (string, bool) {
 	if raw == "~" || strings.HasPrefix(raw, "~/") {
 		home, err := homeDir(x.env)
 		if err != nil {
-			v.errorf("%v (write an absolute path)", err)
+			v.Errorf("%v (write an absolute path)", err)
 			return "", false
 		}
 		return filepath.Join(home, name[1:]), true
@@ -164,11 +166,11 @@ func (x *expander) file(v value) (string, bool) {
 		return "", false
 	}
 	if !filepath.IsAbs(name) {
-		name = filepath.Join(filepath.Dir(v.file.name), name)
+		name = filepath.Join(filepath.Dir(v.File()), name)
 	}
 	abs, err := filepath.Abs(name)
 	if err != nil {
-		v.errorf("%v (write an absolute path)", err)
+		v.Errorf("%v (write an absolute path)", err)
 		return "", false
 	}
 	return abs, true

@@ -9,8 +9,11 @@ import (
 	"strings"
 )
 
-// maxFiles bounds what a folder may hold.
-const maxFiles = 1000
+// Bounds of what is read.
+const (
+	maxFiles     = 1000 // of all folders
+	maxFileBytes = 4 << 20
+)
 
 // Find returns where the configuration is: what the --config flags say, else
 // $MAINSTEM_CONFIG, else ./mainstem.yaml, else mainstem/mainstem.yaml in the
@@ -103,7 +106,7 @@ func (l *loader) folder(dir string) ([]string, error) {
 		case ".yaml", ".json":
 			names = append(names, name)
 		case ".yml":
-			l.report.warn(name, 1, "", "not read: of a folder only *.yaml and *.json count (rename it)")
+			l.report.Warn(name, 1, "", "not read: of a folder only *.yaml and *.json count (rename it)")
 		}
 	}
 	if names == nil {

@@ -4,6 +4,8 @@ import (
 	"net/url"
 	"regexp"
 	"strings"
+
+	"github.com/mainstem-mcp/mainstem/config/document"
 )
 
 // tokenPrefixes are how well-known services begin their tokens.
@@ -43,13 +45,13 @@ func looksSecret(raw string) bool {
 }
 
 // literal warns that v holds a secret as such.
-func (l *loader) literal(v value) {
-	v.warnf(`looks like a literal secret (write "${VAR}" and set that environment variable)`)
-	l.literals[v.file.name] = true
+func (l *loader) literal(v document.Value) {
+	v.Warnf(`looks like a literal secret (write "${VAR}" and set that environment variable)`)
+	l.literals[v.File()] = true
 }
 
 // checkLiteral looks at a value whose name may say that it is secret.
-func (l *loader) checkLiteral(v value, raw string, named bool) {
+func (l *loader) checkLiteral(v document.Value, raw string, named bool) {
 	formed := named && strings.TrimSpace(raw) != "" || authorization.MatchString(raw) || userInfo.MatchString(raw)
 	if formed && !strings.Contains(raw, "${") || looksSecret(raw) {
 		l.literal(v)
@@ -57,7 +59,7 @@ func (l *loader) checkLiteral(v value, raw string, named bool) {
 }
 
 // checkLiteralURL looks at the user info and the query of an address as written.
-func (l *loader) checkLiteralURL(v value, raw string) {
+func (l *loader) checkLiteralURL(v document.Value, raw string) {
 	_, rest, _ := strings.Cut(raw, "://")
 	path, query, _ := strings.Cut(rest, "?")
 	authority, _, _ := strings.Cut(path, "/")

@@ -3,6 +3,8 @@ package config
 import (
 	"reflect"
 	"slices"
+
+	"github.com/mainstem-mcp/mainstem/config/document"
 )
 
 const maxServers = 1000
@@ -13,8 +15,8 @@ const maxServers = 1000
 func Load(paths []string, env func(string) (string, bool)) (*Config, error) {
 	l := &loader{
 		env:      withExecutable(env),
-		report:   &report{order: map[string]int{}},
-		byKey:    map[string]entry{},
+		report:   document.NewReport(),
+		byKey:    map[string]document.Entry{},
 		literals: map[string]bool{},
 	}
 	names, err := l.files(paths)
@@ -22,98 +24,74 @@ func Load(paths []string, env func(string) (string, bool)) (*Config, error) {
 		return nil, err
 	}
 	l.first = names[0]
-	for i, name := range names {
-		l.report.order[name] = i
+	for _, name := range names {
 		data, err := read(name)
 		if err != nil {
 			return nil, err
 		}
-		f := &file{name: name, report: l.report}
-		if root := f.parse(data); root != nil {
-			l.add(value{root, f, root.line, ""})
+		if root, ok := document.Read(l.report, name, data); ok {
+			l.add(root)
 		}
 	}
 	c := l.config()
-	if len(l.report.errors) > 0 {
-		return nil, l.report.sorted(append(l.report.errors, l.report.warnings...))
+	if problems := l.report.Problems(); problems != nil {
+		return nil, problems
 	}
 	if len(c.Servers) == 0 {
-		l.report.warn(l.first, 1, "mcpServers", "no server is configured (add one)")
+		l.report.Warn(l.first, 1, "mcpServers", "no server is configured (add one)")
 	}
-	c.Warnings = l.report.sorted(l.report.warnings)
+	c.Warnings = l.report.Warnings()
 	return c, nil
 }
 
 // A loader unites files.
 type loader struct {
 	env      func(string) (string, bool)
-	report   *report
-	first    string  // the first file
-	top      []entry // every key of the top but the servers, once
-	byKey    map[string]entry
-	servers  []entry         // of all files, in order
-	literals map[string]bool // files that hold something that looks like a secret
+	report   *document.Report
+	first    string           // the first file
+	top      []document.Entry // every key of the top but the servers, once
+	byKey    map[string]document.Entry
+	servers  []document.Entry // of all files, in order
+	literals map[string]bool  // files that hold something that looks like a secret
 }
 
 // add takes in what one file says at its top.
-func (l *loader) add(root value) {
-	if root.kind == null { // "---" and nothing else
+func (l *loader) add(root document.Value) {
+	if root.IsNull() { // "---" and nothing else
 		return
 	}
-	entries, ok := root.entries()
+	entries, ok := root.Entries()
 	if !ok {
 		return
 	}
 	servers := "" // the key under which this file has them
 	for _, e := range entries {
-		if e.key != "mcpServers" && e.key != "servers" {
+		if e.Key != "mcpServers" && e.Key != "servers" {
 			l.unite(e)
 			continue
 		}
 		if servers != "" {
-			e.errorf("both mcpServers and servers (keep mcpServers)")
+			e.Errorf("both mcpServers and servers (keep mcpServers)")
 			continue
 		}
-		servers = e.key
-		if below, ok := e.entries(); ok {
+		servers = e.Key
+		if below, ok := e.Entries(); ok {
 			l.servers = append(l.servers, below...)
 		}
 	}
 }
 
 // unite keeps one entry of several files if they are equal.
-func (l *loader) unite(e entry) {
-	first, there := l.byKey[e.key]
+func (l *loader) unite(e document.Entry) {
+	first, there := l.byKey[e.Key]
 	if !there {
-		l.byKey[e.key] = e
+		l.byKey[e.Key] = e
 		l.top = append(l.top, e)
 		return
 	}
-	if !equal(first.node, e.node) {
-		e.errorf("differs from %s (write it in one file, or the same in both)", first.place())
+	if !first.Equal(e.Value) {
+		e.Errorf("differs from %s (write it in one file, or the same in both)", first.Place())
 	}
-}
-
-// equal compares values; the order of members does not count.
-func equal(a, b *node) bool {
-	if a.kind != b.kind || a.scalar != b.scalar || len(a.items) != len(b.items) || len(a.members) != len(b.members) {
-		return false
-	}
-	for i := range a.items {
-		if !equal(a.items[i], b.items[i]) {
-			return false
-		}
-	}
-	of := make(map[string]*node, len(b.members))
-	for _, m := range b.members {
-		of[m.key] = m.value
-	}
-	for _, m := range a.members {
-		if other := of[m.key]; other == nil || !equal(m.value, other) {
-			return false
-		}
-	}
-	return true
 }
 
 // config decodes what was added.
@@ -123,11 +101,11 @@ func (l *loader) config() *Config {
 	byName := map[string]*Server{}
 	for i, e := range l.servers {
 		if i == maxServers {
-			e.errorf("one server too many (at most %d)", maxServers)
+			e.Errorf("one server too many (at most %d)", maxServers)
 			break
 		}
-		if !isServerName(e.key) {
-			e.errorf("no legal server name (want letters, digits, _ and -, at most 64, a letter or digit first, no __)")
+		if !isServerName(e.Key) {
+			e.Errorf("no legal server name (want letters, digits, _ and -, at most 64, a letter or digit first, no __)")
 		}
 		s := l.decodeServer(e, base)
 		if s == nil {
@@ -142,20 +120,20 @@ func (l *loader) config() *Config {
 	}
 	for name := range l.literals {
 		if othersCanRead(name) {
-			l.report.warn(name, 1, "", "holds what looks like a secret and can be read by others (chmod 600, or write ${VAR})")
+			l.report.Warn(name, 1, "", "holds what looks like a secret and can be read by others (chmod 600, or write ${VAR})")
 		}
 	}
 	return c
 }
 
 // same checks that a server of two files is one.
-func (l *loader) same(e entry, first, second *Server) {
+func (l *loader) same(e document.Entry, first, second *Server) {
 	switch {
 	case first.Hash != second.Hash || first.Description != second.Description ||
 		!sameSet(first.EnabledTools, second.EnabledTools) || !sameSet(first.DisabledTools, second.DisabledTools):
-		e.errorf("differs from the server of this name at %s (connection, description and filters of both must be the same; or rename one)", first.Place)
+		e.Errorf("differs from the server of this name at %s (connection, description and filters of both must be the same; or rename one)", first.Place)
 	case !sameRest(first, second):
-		e.warnf("the same server as at %s with other settings; those of %[1]s count", first.Place)
+		e.Warnf("the same server as at %s with other settings; those of %[1]s count", first.Place)
 	}
 }
 

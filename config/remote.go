@@ -4,19 +4,21 @@ import (
 	"io"
 	"os"
 	"strings"
+
+	"github.com/mainstem-mcp/mainstem/config/document"
 )
 
 // remote reads what belongs to url. reached is false if nothing is requested: then
 // the keys are only looked at.
 func (r *serverReader) remote(reached bool) {
 	r.address(reached)
-	if v, there := r.get("headers"); there {
+	if v, there := r.Get("headers"); there {
 		r.s.Headers = r.headers(v)
 	}
-	bearer, hasBearer := r.get("bearer_token_env_var")
-	auth, hasAuth := r.get("auth")
+	bearer, hasBearer := r.Get("bearer_token_env_var")
+	auth, hasAuth := r.Get("auth")
 	if hasBearer && hasAuth {
-		bearer.errorf("both bearer_token_env_var and auth (keep one)")
+		bearer.Errorf("both bearer_token_env_var and auth (keep one)")
 	}
 	if hasAuth {
 		r.auth(auth)
@@ -29,21 +31,21 @@ func (r *serverReader) remote(reached bool) {
 }
 
 func (r *serverReader) address(reached bool) {
-	v, there := r.get("url")
-	if pasted, too := r.foreign("httpUrl"); too {
+	v, there := r.Get("url")
+	if pasted, too := r.Foreign("httpUrl"); too {
 		if there {
-			pasted.errorf("both url and httpUrl (keep url)")
+			pasted.Errorf("both url and httpUrl (keep url)")
 		}
 		v, there = pasted, true
 	}
 	name := ""
 	if !there {
-		if v = r.base; !reached || v.node == nil {
+		if v = r.base; !reached || v.IsZero() {
 			return
 		}
 		name = r.s.Name
 	}
-	raw, ok := v.filled()
+	raw, ok := v.Filled()
 	if !ok {
 		return
 	}
@@ -64,49 +66,49 @@ func (r *serverReader) address(reached bool) {
 	setURL(v, r.s, url)
 }
 
-func (r *serverReader) headers(v value) []Header {
-	entries, _ := v.entries()
+func (r *serverReader) headers(v document.Value) []Header {
+	entries, _ := v.Entries()
 	var out []Header
 	seen := map[string]bool{} // in lower case
 	for _, e := range entries {
-		if !isToken(e.key) {
-			e.errorf("no legal name of a header (want letters, digits and any of !#$%%&'*+-.^_`|~)")
+		if !isToken(e.Key) {
+			e.Errorf("no legal name of a header (want letters, digits and any of !#$%%&'*+-.^_`|~)")
 			continue
 		}
-		lower := strings.ToLower(e.key)
+		lower := strings.ToLower(e.Key)
 		if seen[lower] {
-			e.errorf("the same header twice: case does not count (keep one)")
+			e.Errorf("the same header twice: case does not count (keep one)")
 		}
 		seen[lower] = true
-		if isOurs(e.key) {
-			e.warnf("Mainstem sets this header itself (leave it out)")
+		if isOurs(e.Key) {
+			e.Warnf("Mainstem sets this header itself (leave it out)")
 		}
-		raw, ok := e.text()
+		raw, ok := e.Text()
 		if !ok {
 			continue
 		}
-		r.checkLiteral(e.value, raw, secretHeader.MatchString(e.key))
+		r.checkLiteral(e.Value, raw, secretHeader.MatchString(e.Key))
 		r.identify("headers."+lower, raw)
-		out = append(out, Header{e.key, r.headerValue(e, raw)})
+		out = append(out, Header{e.Key, r.headerValue(e, raw)})
 	}
 	return out
 }
 
-func (r *serverReader) headerValue(e entry, raw string) Secret {
-	s, ok := r.x.expand(e.value, raw)
+func (r *serverReader) headerValue(e document.Entry, raw string) Secret {
+	s, ok := r.x.expand(e.Value, raw)
 	if !ok {
 		return Secret{}
 	}
 	s, legal := trimHeader(s)
 	if !legal {
-		e.errorf("server %q: the value of header %s holds a control or non-ASCII character (want printable ASCII)", r.s.Name, e.key)
+		e.Errorf("server %q: the value of header %s holds a control or non-ASCII character (want printable ASCII)", r.s.Name, e.Key)
 		return Secret{}
 	}
 	// A variable that is set to nothing must not become a request without a credential,
 	// or with a scheme alone.
 	bare := !strings.Contains(s, " ") && strings.Contains(strings.TrimSpace(raw), " ")
-	if secretHeader.MatchString(e.key) && (s == "" || bare) {
-		r.x.fail(e.value, "header "+e.key+" has an empty value")
+	if secretHeader.MatchString(e.Key) && (s == "" || bare) {
+		r.x.fail(e.Value, "header "+e.Key+" has an empty value")
 	}
 	return NewSecret(s)
 }
@@ -120,20 +122,20 @@ func (r *serverReader) sentTwice() {
 	case AuthOAuth, AuthClientCredentials:
 		name = "Authorization"
 	}
-	v, _ := r.find("headers")
-	if v.node == nil || v.kind != mapping {
+	v, _ := r.Find("headers")
+	if !v.IsMapping() {
 		return
 	}
-	entries, _ := v.entries()
+	entries, _ := v.Entries()
 	for _, e := range entries {
-		if strings.EqualFold(e.key, name) {
-			e.errorf("both here and as the credential of auth or bearer_token_env_var (keep one)")
+		if strings.EqualFold(e.Key, name) {
+			e.Errorf("both here and as the credential of auth or bearer_token_env_var (keep one)")
 		}
 	}
 }
 
 // credentialEnv takes the credential from the variable that v names.
-func (r *serverReader) credentialEnv(v value) {
+func (r *serverReader) credentialEnv(v document.Value) {
 	name, ok := variableName(v)
 	if !ok {
 		return
@@ -148,8 +150,8 @@ func (r *serverReader) credentialEnv(v value) {
 }
 
 // credentialFile takes the credential from the file that v names.
-func (r *serverReader) credentialFile(v value) {
-	if raw, ok := v.text(); ok {
+func (r *serverReader) credentialFile(v document.Value) {
+	if raw, ok := v.Text(); ok {
 		r.identify("credential_file", raw)
 	}
 	name, ok := r.x.file(v)
@@ -167,12 +169,12 @@ func (r *serverReader) credentialFile(v value) {
 }
 
 // credential sets the header value that secret, which comes from source, makes.
-func (r *serverReader) credential(v value, secret, source string) {
+func (r *serverReader) credential(v document.Value, secret, source string) {
 	secret, legal := trimHeader(secret)
 	auth := &r.s.Auth
 	switch {
 	case !legal:
-		v.errorf("server %q: %s, for header %s, holds a control or non-ASCII character (want printable ASCII)", r.s.Name, source, auth.Header)
+		v.Errorf("server %q: %s, for header %s, holds a control or non-ASCII character (want printable ASCII)", r.s.Name, source, auth.Header)
 	case secret == "":
 		r.x.fail(v, source+" is empty")
 	case auth.Scheme == "":
@@ -184,10 +186,10 @@ func (r *serverReader) credential(v value, secret, source string) {
 
 // variableName reads the name of a variable. It never shows what else stands there:
 // people paste the secret itself.
-func variableName(v value) (string, bool) {
-	name, ok := v.filled()
+func variableName(v document.Value) (string, bool) {
+	name, ok := v.Filled()
 	if ok && !isVariable(name) {
-		v.errorf("no name of an environment variable (write the name alone, such as API_TOKEN, not ${API_TOKEN} and not its value)")
+		v.Errorf("no name of an environment variable (write the name alone, such as API_TOKEN, not ${API_TOKEN} and not its value)")
 		return "", false
 	}
 	return name, ok
@@ -205,9 +207,9 @@ func readSecret(name string) (string, error) {
 	return string(data), err
 }
 
-func checkSecretFile(v value, name string) {
+func checkSecretFile(v document.Value, name string) {
 	if othersCanRead(name) {
-		v.warnf("this file holds a secret and can be read by others (chmod 600)")
+		v.Warnf("this file holds a secret and can be read by others (chmod 600)")
 	}
 }
 

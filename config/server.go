@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/mainstem-mcp/mainstem/config/document"
 )
 
 const maxMessage = 1 << 30
@@ -14,33 +16,33 @@ const maxMessage = 1 << 30
 // A serverReader decodes one entry of mcpServers.
 type serverReader struct {
 	*loader
-	*object
+	*document.Object
 	s        *Server
 	x        *expander
-	base     value    // mcpServerUrl
-	identity []string // what Hash covers
+	base     document.Value // mcpServerUrl
+	identity []string       // what Hash covers
 }
 
 // decodeServer returns nil if e is no mapping. Its problems are reported.
-func (l *loader) decodeServer(e entry, base value) *Server {
-	o, ok := e.object()
+func (l *loader) decodeServer(e document.Entry, base document.Value) *Server {
+	o, ok := e.Object()
 	if !ok {
 		return nil
 	}
-	r := &serverReader{loader: l, object: o, s: serverDefaults(e.key), x: &expander{env: l.env}, base: base}
-	r.s.Place = e.place()
+	r := &serverReader{loader: l, Object: o, s: serverDefaults(e.Key), x: &expander{env: l.env}, base: base}
+	r.s.Place = e.Place()
 	r.general()
 	r.reach()
 	r.filters()
-	if v, there := r.get("tools"); there {
+	if v, there := r.Get("tools"); there {
 		r.s.Tools = decodeOverrides(v)
 	}
 	for _, key := range []string{"trust", "alwaysAllow", "autoApprove", "gallery", "version"} {
-		if v, there := r.foreign(key); there {
-			v.warnf("a key of another client that has no effect here")
+		if v, there := r.Foreign(key); there {
+			v.Warnf("a key of another client that has no effect here")
 		}
 	}
-	r.close(serverHints())
+	r.Close(serverHints())
 	r.s.Failed = r.x.failed()
 	r.s.Hash = r.hash()
 	return r.s
@@ -63,40 +65,40 @@ func serverHints() map[string]string {
 // general reads what every server may have.
 func (r *serverReader) general() {
 	s := r.s
-	r.setText("description", &s.Description)
-	r.setBool("enabled", &s.Enabled)
-	if v, there := r.foreign("disabled"); there {
-		disabled, ok := v.boolean()
-		if ok && r.has("enabled") {
-			v.errorf("both enabled and disabled (keep enabled)")
+	r.SetText("description", &s.Description)
+	r.SetBool("enabled", &s.Enabled)
+	if v, there := r.Foreign("disabled"); there {
+		disabled, ok := v.Bool()
+		if ok && r.Has("enabled") {
+			v.Errorf("both enabled and disabled (keep enabled)")
 		}
 		s.Enabled = s.Enabled && !disabled
 	}
-	r.setOneOf("protocol_version", &s.ProtocolVersion, "auto", "legacy", "2026-07-28")
+	r.SetOneOf("protocol_version", &s.ProtocolVersion, "auto", "legacy", "2026-07-28")
 	r.identify("protocol_version", s.ProtocolVersion)
-	r.setDuration("timeout", &s.Timeout, time.Second, 300*time.Second)
-	r.setInt("max_response_bytes", &s.MaxResponseBytes, 1, maxMessage)
-	r.setDuration("cache_ttl", &s.CacheTTL, time.Minute, 168*time.Hour)
-	r.setOneOf("session", &s.Session, "auto", "shared", "per_client")
-	r.setOneOf("schema", &s.Schema, "flatten", "passthrough")
-	r.setOneOf("output", &s.Output, "mixed", "text", "passthrough")
+	r.SetDuration("timeout", &s.Timeout, time.Second, 300*time.Second)
+	r.SetInt("max_response_bytes", &s.MaxResponseBytes, 1, maxMessage)
+	r.SetDuration("cache_ttl", &s.CacheTTL, time.Minute, 168*time.Hour)
+	r.SetOneOf("session", &s.Session, "auto", "shared", "per_client")
+	r.SetOneOf("schema", &s.Schema, "flatten", "passthrough")
+	r.SetOneOf("output", &s.Output, "mixed", "text", "passthrough")
 }
 
 // reach reads how the server is reached: by command or by url.
 func (r *serverReader) reach() {
 	transport := r.transport()
-	process, remote := r.has("command"), r.has("url") || r.has("httpUrl")
+	process, remote := r.Has("command"), r.Has("url") || r.Has("httpUrl")
 	switch {
 	case process && remote:
-		r.errorf("server %q has both command and url (keep one)", r.s.Name)
+		r.Errorf("server %q has both command and url (keep one)", r.s.Name)
 	case process || remote:
 	case transport == Stdio:
-		r.errorf("server %q has no command, which transport stdio needs", r.s.Name)
+		r.Errorf("server %q has no command, which transport stdio needs", r.s.Name)
 		process = true
-	case r.base.node != nil:
+	case !r.base.IsZero():
 		remote = true
 	default:
-		r.errorf("server %q has neither command nor url (write one of them)", r.s.Name)
+		r.Errorf("server %q has neither command nor url (write one of them)", r.s.Name)
 	}
 	r.process()
 	r.remote(!process && remote)
@@ -113,7 +115,7 @@ func (r *serverReader) reach() {
 func (r *serverReader) byCommand(written Transport) Transport {
 	r.misplaced("command", "headers", "bearer_token_env_var", "auth")
 	if written != Auto && written != Stdio {
-		r.errorf("transport %s does not go with command (leave transport out, or write url)", written)
+		r.Errorf("transport %s does not go with command (leave transport out, or write url)", written)
 	}
 	return Stdio
 }
@@ -121,13 +123,13 @@ func (r *serverReader) byCommand(written Transport) Transport {
 func (r *serverReader) byURL(written Transport) Transport {
 	r.misplaced("url", "args", "env", "inherit_env", "cwd")
 	if written == Stdio {
-		r.errorf("transport stdio does not go with url (leave transport out, or write command)")
+		r.Errorf("transport stdio does not go with url (leave transport out, or write command)")
 	}
-	if !r.has("httpUrl") {
+	if !r.Has("httpUrl") {
 		return written
 	}
 	if written == SSE {
-		r.errorf("transport sse does not go with httpUrl (write url)")
+		r.Errorf("transport sse does not go with httpUrl (write url)")
 	}
 	return StreamableHTTP
 }
@@ -135,9 +137,9 @@ func (r *serverReader) byURL(written Transport) Transport {
 // transport reads transport and the type of other clients.
 func (r *serverReader) transport() Transport {
 	var written, pasted string
-	r.setOneOf("transport", &written, string(Stdio), string(StreamableHTTP), string(SSE))
-	if v, there := r.foreign("type"); there {
-		kind, _ := v.oneOf("http", "sse", "stdio", "streamable-http", "streamableHttp", "streamable_http")
+	r.SetOneOf("transport", &written, string(Stdio), string(StreamableHTTP), string(SSE))
+	if v, there := r.Foreign("type"); there {
+		kind, _ := v.OneOf("http", "sse", "stdio", "streamable-http", "streamableHttp", "streamable_http")
 		switch kind {
 		case "":
 		case "sse", "stdio":
@@ -146,7 +148,7 @@ func (r *serverReader) transport() Transport {
 			pasted = string(StreamableHTTP)
 		}
 		if pasted != "" && written != "" && pasted != written {
-			v.errorf("differs from transport %s (keep transport)", written)
+			v.Errorf("differs from transport %s (keep transport)", written)
 		}
 	}
 	switch {
@@ -161,8 +163,8 @@ func (r *serverReader) transport() Transport {
 // misplaced reports keys that do not go with the other one.
 func (r *serverReader) misplaced(with string, keys ...string) {
 	for _, key := range keys {
-		if v, there := r.find(key); there {
-			v.errorf("does not go with %s (leave it out)", with)
+		if v, there := r.Find(key); there {
+			v.Errorf("does not go with %s (leave it out)", with)
 		}
 	}
 }
@@ -170,27 +172,27 @@ func (r *serverReader) misplaced(with string, keys ...string) {
 // process reads what belongs to command.
 func (r *serverReader) process() {
 	s := r.s
-	if v, there := r.get("command"); there {
-		if raw, ok := v.filled(); ok {
+	if v, there := r.Get("command"); there {
+		if raw, ok := v.Filled(); ok {
 			s.Command, ok = r.expanded(v, raw, "command", false)
 			if ok && strings.TrimSpace(s.Command) == "" {
 				r.x.fail(v, "command is empty")
 			}
 		}
 	}
-	if v, there := r.get("args"); there {
+	if v, there := r.Get("args"); there {
 		s.HasArgs = true
 		s.Args = r.args(v)
 		r.identify("args", "written") // without them command may be a line for the shell
 	}
-	if v, there := r.get("env"); there {
+	if v, there := r.Get("env"); there {
 		s.Env = r.variables(v)
 	}
-	if v, there := r.get("inherit_env"); there {
+	if v, there := r.Get("inherit_env"); there {
 		s.InheritEnv = r.inherited(v)
 		r.identify("inherit_env", fmt.Sprintf("%q", s.InheritEnv))
 	}
-	if v, there := r.get("cwd"); there {
+	if v, there := r.Get("cwd"); there {
 		s.Cwd, _ = r.x.file(v)
 		r.identify("cwd", s.Cwd)
 	}
@@ -198,7 +200,7 @@ func (r *serverReader) process() {
 
 // expanded returns raw expanded, "" if that cannot be. The hash covers it: as
 // written if it cannot be expanded today. secret: its name says that it is one.
-func (r *serverReader) expanded(v value, raw, key string, secret bool) (string, bool) {
+func (r *serverReader) expanded(v document.Value, raw, key string, secret bool) (string, bool) {
 	r.checkLiteral(v, raw, secret)
 	s, ok := r.x.expand(v, raw)
 	if ok {
@@ -209,11 +211,11 @@ func (r *serverReader) expanded(v value, raw, key string, secret bool) (string, 
 	return s, ok
 }
 
-func (r *serverReader) args(v value) []string {
-	items, _ := v.list()
+func (r *serverReader) args(v document.Value) []string {
+	items, _ := v.List()
 	out := make([]string, 0, len(items))
 	for i, item := range items {
-		if raw, ok := item.text(); ok {
+		if raw, ok := item.Text(); ok {
 			s, _ := r.expanded(item, raw, fmt.Sprintf("args[%d]", i), secretOption.MatchString(raw))
 			out = append(out, s)
 		}
@@ -221,37 +223,37 @@ func (r *serverReader) args(v value) []string {
 	return out
 }
 
-func (r *serverReader) variables(v value) []Var {
-	entries, _ := v.entries()
+func (r *serverReader) variables(v document.Value) []Var {
+	entries, _ := v.Entries()
 	var out []Var
 	for _, e := range entries {
-		raw, ok := e.text()
+		raw, ok := e.Text()
 		if !ok {
 			continue
 		}
-		if e.key == "" || strings.ContainsAny(e.key, "=\x00") {
-			e.errorf("no legal name of an environment variable")
+		if e.Key == "" || strings.ContainsAny(e.Key, "=\x00") {
+			e.Errorf("no legal name of an environment variable")
 			continue
 		}
-		r.checkLiteral(e.value, raw, secretVariable.MatchString(e.key))
-		if s, ok := r.x.expand(e.value, raw); ok {
-			out = append(out, Var{e.key, NewSecret(s)})
+		r.checkLiteral(e.Value, raw, secretVariable.MatchString(e.Key))
+		if s, ok := r.x.expand(e.Value, raw); ok {
+			out = append(out, Var{e.Key, NewSecret(s)})
 		}
-		r.identify("env."+e.key, raw)
+		r.identify("env."+e.Key, raw)
 	}
 	return out
 }
 
-func (r *serverReader) inherited(v value) []string {
-	items, _ := v.list()
+func (r *serverReader) inherited(v document.Value) []string {
+	items, _ := v.List()
 	var out []string
 	for _, item := range items {
-		name, ok := item.filled()
+		name, ok := item.Filled()
 		if !ok {
 			continue
 		}
 		if !isVariable(name) {
-			item.errorf("no name of an environment variable (want one such as SSH_AUTH_SOCK)")
+			item.Errorf("no name of an environment variable (want one such as SSH_AUTH_SOCK)")
 			continue
 		}
 		out = append(out, name)
@@ -263,27 +265,27 @@ func (r *serverReader) inherited(v value) []string {
 func (r *serverReader) filters() {
 	r.s.EnabledTools = r.patterns("enabled_tools", "includeTools")
 	if r.s.EnabledTools != nil && len(r.s.EnabledTools) == 0 {
-		v, there := r.find("enabled_tools")
+		v, there := r.Find("enabled_tools")
 		if !there {
-			v, _ = r.find("includeTools")
+			v, _ = r.Find("includeTools")
 		}
-		v.errorf("is empty: that could mean all or none (leave it out for all; enabled: false for none)")
+		v.Errorf("is empty: that could mean all or none (leave it out for all; enabled: false for none)")
 	}
 	r.s.DisabledTools = r.patterns("disabled_tools", "excludeTools")
 }
 
 func (r *serverReader) patterns(key, alien string) []string {
-	v, there := r.get(key)
-	if pasted, too := r.foreign(alien); too {
+	v, there := r.Get(key)
+	if pasted, too := r.Foreign(alien); too {
 		if there {
-			pasted.errorf("both %s and %s (keep %[1]s)", key, alien)
+			pasted.Errorf("both %s and %s (keep %[1]s)", key, alien)
 		}
 		v, there = pasted, true
 	}
 	if !there {
 		return nil
 	}
-	list, ok := v.texts()
+	list, ok := v.Texts()
 	if !ok {
 		return nil
 	}

@@ -9,43 +9,44 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mainstem-mcp/mainstem/config/document"
 	"github.com/mainstem-mcp/mainstem/naming"
 )
 
 // decodeTop reads everything but the servers into c. It returns mcpServerUrl, under
-// which servers without an address are found; its node is nil if there is none.
-func (l *loader) decodeTop(c *Config) (base value) {
+// which servers without an address are found; it is zero if there is none.
+func (l *loader) decodeTop(c *Config) (base document.Value) {
 	// Each entry knows its own file, so no file is needed here.
-	o := &object{entries: l.top}
-	if v, there := o.get("listen"); there {
+	o := document.NewObject(l.top)
+	if v, there := o.Get("listen"); there {
 		decodeListen(v, c)
 	}
-	o.setBool("insecure_no_auth", &c.InsecureNoAuth)
-	if v, there := o.get("allowed_origins"); there {
+	o.SetBool("insecure_no_auth", &c.InsecureNoAuth)
+	if v, there := o.Get("allowed_origins"); there {
 		c.AllowedOrigins = decodeOrigins(v)
 	}
-	if v, there := o.get("public_url"); there {
+	if v, there := o.Get("public_url"); there {
 		c.PublicURL = decodePublicURL(v)
 	}
 	l.decodeStateDir(o, c)
-	if v, there := o.get("log"); there {
+	if v, there := o.Get("log"); there {
 		decodeLog(v, &c.Log)
 	}
-	if v, there := o.get("naming"); there {
+	if v, there := o.Get("naming"); there {
 		decodeNaming(v, &c.Naming)
 	}
-	if v, there := o.get("limits"); there {
+	if v, there := o.Get("limits"); there {
 		decodeLimits(v, &c.Limits)
 	}
-	if v, there := o.get("network"); there {
+	if v, there := o.Get("network"); there {
 		decodeNetwork(v, c)
 	}
-	o.known = append(o.known, "mcpServers") // read by add
+	o.Get("mcpServers") // read by add
 	base = decodeBase(o)
-	if v, there := o.foreign("$schema"); there { // how editors find the schema of a JSON file
-		v.text()
+	if v, there := o.Foreign("$schema"); there { // how editors find the schema of a JSON file
+		v.Text()
 	}
-	o.close(map[string]string{
+	o.Close(map[string]string{
 		"inputs":  "nobody is asked here: write ${NAME} where ${input:…} stands, and set that environment variable",
 		"imports": "no other program's configuration is read here: see mainstem import",
 	})
@@ -53,25 +54,25 @@ func (l *loader) decodeTop(c *Config) (base value) {
 	return base
 }
 
-func decodeBase(o *object) value {
-	v, there := o.get("mcpServerUrl")
+func decodeBase(o *document.Object) document.Value {
+	v, there := o.Get("mcpServerUrl")
 	if !there {
-		return value{}
+		return document.Value{}
 	}
 	// Checked here although no server may use it; a missing variable is reported there.
-	if raw, ok := v.filled(); ok && !strings.Contains(raw, "${") {
+	if raw, ok := v.Filled(); ok && !strings.Contains(raw, "${") {
 		checkURL(v, raw)
 	}
 	return v
 }
 
-func decodeListen(v value, c *Config) {
-	addr, ok := v.text()
+func decodeListen(v document.Value, c *Config) {
+	addr, ok := v.Text()
 	if !ok {
 		return
 	}
 	if why := badListen(addr); why != "" {
-		v.errorf("%s (want HOST:PORT such as 127.0.0.1:8390)", why)
+		v.Errorf("%s (want HOST:PORT such as 127.0.0.1:8390)", why)
 		return
 	}
 	c.Listen = addr
@@ -80,13 +81,13 @@ func decodeListen(v value, c *Config) {
 func badListen(addr string) string {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
-		return "no address: " + strconv.Quote(clip(addr))
+		return "no address: " + strconv.Quote(document.Clip(addr))
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || strconv.FormatUint(n, 10) != port {
-		return "no port from 0 to 65535: " + strconv.Quote(clip(port))
+		return "no port from 0 to 65535: " + strconv.Quote(document.Clip(port))
 	}
 	if strings.ContainsAny(host, " /@${}") {
-		return "no host: " + strconv.Quote(clip(host))
+		return "no host: " + strconv.Quote(document.Clip(host))
 	}
 	return ""
 }
@@ -111,16 +112,16 @@ type listenError string
 func (e listenError) Error() string { return "listen: " + string(e) }
 
 // checkExposure refuses to serve other machines without authentication.
-func (l *loader) checkExposure(o *object, c *Config) {
-	v, there := o.get("listen")
+func (l *loader) checkExposure(o *document.Object, c *Config) {
+	v, there := o.Get("listen")
 	if !there || isLoopbackAddress(c.Listen) {
 		return
 	}
 	if !c.InsecureNoAuth {
-		v.errorf("%s%s", c.Listen, exposed)
+		v.Errorf("%s%s", c.Listen, exposed)
 		return
 	}
-	v.warnf("%s can be reached from other machines, and everybody there may call every tool (insecure_no_auth)", c.Listen)
+	v.Warnf("%s can be reached from other machines, and everybody there may call every tool (insecure_no_auth)", c.Listen)
 }
 
 // isLoopbackAddress reports whether nobody else can reach what listens on addr. A name
@@ -139,18 +140,18 @@ func isLoopback(host string) bool {
 	return host == "localhost" || strings.HasSuffix(host, ".localhost")
 }
 
-func decodeOrigins(v value) []string {
-	items, _ := v.list()
+func decodeOrigins(v document.Value) []string {
+	items, _ := v.List()
 	var origins []string
 	for _, item := range items {
-		raw, ok := item.filled()
+		raw, ok := item.Filled()
 		if !ok {
 			continue
 		}
 		u, err := url.Parse(raw)
 		if err != nil || u.Scheme == "" || u.Host == "" || u.User != nil || u.Path != "" || u.RawQuery != "" || u.Fragment != "" ||
 			strings.Contains(u.Host, "*") {
-			item.errorf("no origin: %q (want SCHEME://HOST or SCHEME://HOST:PORT, one by one)", clip(raw))
+			item.Errorf("no origin: %q (want SCHEME://HOST or SCHEME://HOST:PORT, one by one)", document.Clip(raw))
 			continue
 		}
 		origins = append(origins, origin(u))
@@ -170,8 +171,8 @@ func origin(u *url.URL) string {
 	return u.Scheme + "://" + host
 }
 
-func decodePublicURL(v value) string {
-	raw, ok := v.filled()
+func decodePublicURL(v document.Value) string {
+	raw, ok := v.Filled()
 	if !ok {
 		return ""
 	}
@@ -180,21 +181,21 @@ func decodePublicURL(v value) string {
 		return ""
 	}
 	if u.User != nil || u.RawQuery != "" || u.ForceQuery {
-		v.errorf("has user info or a query (want https://HOST, with a path if there is one)")
+		v.Errorf("has user info or a query (want https://HOST, with a path if there is one)")
 		return ""
 	}
 	if u.Scheme == "http" && !isLoopback(u.Hostname()) {
-		v.warnf("plain http: whoever is in between reads everything (write https://)")
+		v.Warnf("plain http: whoever is in between reads everything (write https://)")
 	}
 	return strings.TrimRight(raw, "/")
 }
 
-func (l *loader) decodeStateDir(o *object, c *Config) {
-	v, there := o.get("state_dir")
+func (l *loader) decodeStateDir(o *document.Object, c *Config) {
+	v, there := o.Get("state_dir")
 	if !there {
 		dir, err := userDir(l.env, "XDG_STATE_HOME", ".local/state")
 		if err != nil {
-			l.report.error(l.first, 1, "state_dir", "not given, and there is no home folder (write an absolute path)")
+			l.report.Wrong(l.first, 1, "state_dir", "not given, and there is no home folder (write an absolute path)")
 		}
 		c.StateDir = filepath.Join(dir, "mainstem")
 		return
@@ -202,7 +203,7 @@ func (l *loader) decodeStateDir(o *object, c *Config) {
 	x := &expander{env: func(name string) (string, bool) {
 		s, ok := l.env(name)
 		if !ok {
-			v.errorf("environment variable %s is not set (set it, or write ${%s:-fallback})", name, name)
+			v.Errorf("environment variable %s is not set (set it, or write ${%s:-fallback})", name, name)
 		}
 		return s, true
 	}}
@@ -211,66 +212,66 @@ func (l *loader) decodeStateDir(o *object, c *Config) {
 	}
 }
 
-func decodeLog(v value, log *Log) {
-	if o, ok := v.object(); ok {
-		o.setOneOf("level", &log.Level, "trace", "debug", "info", "warn", "error")
-		o.setOneOf("format", &log.Format, "auto", "console", "json")
-		o.close(nil)
+func decodeLog(v document.Value, log *Log) {
+	if o, ok := v.Object(); ok {
+		o.SetOneOf("level", &log.Level, "trace", "debug", "info", "warn", "error")
+		o.SetOneOf("format", &log.Format, "auto", "console", "json")
+		o.Close(nil)
 	}
 }
 
-func decodeNaming(v value, options *naming.Options) {
-	o, ok := v.object()
+func decodeNaming(v document.Value, options *naming.Options) {
+	o, ok := v.Object()
 	if !ok {
 		return
 	}
-	o.setOneOf("mode", &options.Mode, naming.Always, naming.OnConflict, naming.Never)
-	o.setInt("max_length", &options.MaxLength, 24, 128)
-	o.setOneOf("charset", &options.Charset, naming.Model, naming.MCP, naming.OpenKBS)
-	if v, there := o.get("reserved"); there {
-		options.Reserved, _ = v.texts()
+	o.SetOneOf("mode", &options.Mode, naming.Always, naming.OnConflict, naming.Never)
+	o.SetInt("max_length", &options.MaxLength, 24, 128)
+	o.SetOneOf("charset", &options.Charset, naming.Model, naming.MCP, naming.OpenKBS)
+	if v, there := o.Get("reserved"); there {
+		options.Reserved, _ = v.Texts()
 	}
-	o.close(nil)
+	o.Close(nil)
 }
 
-func decodeLimits(v value, limits *Limits) {
-	o, ok := v.object()
+func decodeLimits(v document.Value, limits *Limits) {
+	o, ok := v.Object()
 	if !ok {
 		return
 	}
-	if v, there := o.get("max_request_bytes"); there {
-		if n, ok := v.integer(1, maxMessage); ok {
+	if v, there := o.Get("max_request_bytes"); there {
+		if n, ok := v.Int(1, maxMessage); ok {
 			limits.MaxRequestBytes = n
 		}
 	}
-	o.setInt("max_sessions", &limits.MaxSessions, 1, 1_000_000)
-	o.setDuration("session_idle", &limits.SessionIdle, time.Minute, 24*time.Hour)
-	o.setDuration("first_list_wait", &limits.FirstListWait, 0, time.Minute)
-	o.setDuration("max_call_duration", &limits.MaxCallDuration, time.Second, 24*time.Hour)
-	o.setInt("max_processes", &limits.MaxProcesses, 1, 100_000)
-	o.close(nil)
+	o.SetInt("max_sessions", &limits.MaxSessions, 1, 1_000_000)
+	o.SetDuration("session_idle", &limits.SessionIdle, time.Minute, 24*time.Hour)
+	o.SetDuration("first_list_wait", &limits.FirstListWait, 0, time.Minute)
+	o.SetDuration("max_call_duration", &limits.MaxCallDuration, time.Second, 24*time.Hour)
+	o.SetInt("max_processes", &limits.MaxProcesses, 1, 100_000)
+	o.Close(nil)
 }
 
-func decodeNetwork(v value, c *Config) {
-	o, ok := v.object()
+func decodeNetwork(v document.Value, c *Config) {
+	o, ok := v.Object()
 	if !ok {
 		return
 	}
-	if v, there := o.get("allow_private"); there {
-		items, _ := v.list()
+	if v, there := o.Get("allow_private"); there {
+		items, _ := v.List()
 		for _, item := range items {
-			raw, ok := item.filled()
+			raw, ok := item.Filled()
 			if !ok {
 				continue
 			}
 			if prefix, ok := parsePrefix(raw); ok {
 				c.AllowPrivate = append(c.AllowPrivate, prefix)
 			} else {
-				item.errorf("no network: %q (want one such as 10.0.0.0/8, or an address)", clip(raw))
+				item.Errorf("no network: %q (want one such as 10.0.0.0/8, or an address)", document.Clip(raw))
 			}
 		}
 	}
-	o.close(nil)
+	o.Close(nil)
 }
 
 func parsePrefix(s string) (netip.Prefix, bool) {

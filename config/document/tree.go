@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"bytes"
@@ -17,9 +17,8 @@ import (
 
 // Bounds of one file. Aliases count as often as they are used.
 const (
-	maxFileBytes = 4 << 20
-	maxDepth     = 64
-	maxNodes     = 100_000
+	maxDepth = 64
+	maxNodes = 100_000
 )
 
 type kind uint8
@@ -50,14 +49,26 @@ type member struct {
 	value *node
 }
 
-// A file is one configuration file while it is read.
+// A file is one file while it is read.
 type file struct {
 	name   string
-	report *report
+	report *Report
 
 	lines int                 // of text
 	nodes int                 // counted against maxNodes
 	open  map[*yaml.Node]bool // lists and mappings around the one being read
+}
+
+// Read reads the one YAML or JSON document of data, the content of a file, into a Value.
+// False: there is nothing in it, or it cannot be read, which r knows then.
+func Read(r *Report, name string, data []byte) (Value, bool) {
+	r.order[name] = len(r.order)
+	f := &file{name: name, report: r}
+	root := f.parse(data)
+	if root == nil {
+		return Value{}, false
+	}
+	return Value{root, f, root.line, ""}, true
 }
 
 // errUnfit ends the reading of a tree that has no end or is too large.
@@ -67,7 +78,7 @@ var errUnfit = errors.New("unfit")
 func (f *file) parse(data []byte) *node {
 	data = bytes.TrimPrefix(data, []byte("\xef\xbb\xbf"))
 	if at := badByte(data); at >= 0 {
-		f.report.error(f.name, 1+bytes.Count(data[:at], []byte{'\n'}), "",
+		f.report.Wrong(f.name, 1+bytes.Count(data[:at], []byte{'\n'}), "",
 			"a control character or a byte that is not UTF-8 (write UTF-8, and control characters as escapes in double quotes)")
 		return nil
 	}
@@ -93,7 +104,7 @@ func (f *file) document(data []byte) (*yaml.Node, bool) {
 	loader, err := yaml.NewLoader(bytes.NewReader(data),
 		yaml.WithPlugin(loaderlimits.New(loaderlimits.DepthValue(maxDepth), loaderlimits.AliasNone())))
 	if err != nil {
-		f.report.error(f.name, 1, "", err.Error())
+		f.report.Wrong(f.name, 1, "", err.Error())
 		return nil, false
 	}
 	var first, second yaml.Node
@@ -110,7 +121,7 @@ func (f *file) document(data []byte) (*yaml.Node, bool) {
 	case err != nil:
 		f.syntax(err)
 	default:
-		f.report.error(f.name, second.Line, "", "a second YAML document (write one document a file)")
+		f.report.Wrong(f.name, second.Line, "", "a second YAML document (write one document a file)")
 	}
 	return nil, false
 }
@@ -118,7 +129,7 @@ func (f *file) document(data []byte) (*yaml.Node, bool) {
 func (f *file) syntax(err error) {
 	var load *yaml.LoadError
 	if !errors.As(err, &load) {
-		f.report.error(f.name, 1, "", "no YAML: "+err.Error())
+		f.report.Wrong(f.name, 1, "", "no YAML: "+err.Error())
 		return
 	}
 	// What is missing at the end is found behind it, on a line that no editor shows.
@@ -130,20 +141,20 @@ func (f *file) syntax(err error) {
 			what += fmt.Sprintf(" that starts at line %d", load.ContextMark.Line)
 		}
 	}
-	f.report.error(f.name, line, "", "no YAML: "+what)
+	f.report.Wrong(f.name, line, "", "no YAML: "+what)
 }
 
 // build copies n without aliases. Its only error is errUnfit, already reported.
 func (f *file) build(n *yaml.Node, path string, depth int) (*node, error) {
 	if f.nodes++; f.nodes > maxNodes || depth > maxDepth {
-		f.report.error(f.name, n.Line, path, fmt.Sprintf("too large (at most %d values with aliases written out, %d levels)", maxNodes, maxDepth))
+		f.report.Wrong(f.name, n.Line, path, fmt.Sprintf("too large (at most %d values with aliases written out, %d levels)", maxNodes, maxDepth))
 		return nil, errUnfit
 	}
 	tag := n.ShortTag()
 	switch {
 	case n.Kind == yaml.AliasNode:
 		if n.Alias == nil || f.open[n.Alias] {
-			f.report.error(f.name, n.Line, path, fmt.Sprintf("alias *%s refers to itself", clip(n.Value)))
+			f.report.Wrong(f.name, n.Line, path, fmt.Sprintf("alias *%s refers to itself", Clip(n.Value)))
 			return nil, errUnfit
 		}
 		return f.build(n.Alias, path, depth+1)
@@ -180,7 +191,7 @@ func (f *file) mapping(n *yaml.Node, path string, depth int) (*node, error) {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		key := n.Content[i]
 		if key.Kind != yaml.ScalarNode {
-			f.report.error(f.name, key.Line, path, "a key that is no text")
+			f.report.Wrong(f.name, key.Line, path, "a key that is no text")
 			continue
 		}
 		below := join(path, key.Value)
@@ -193,8 +204,8 @@ func (f *file) mapping(n *yaml.Node, path string, depth int) (*node, error) {
 		case key.ShortTag() == "!!merge":
 			merged = append(merged, value)
 		case twice:
-			f.report.error(f.name, key.Line, below,
-				fmt.Sprintf("duplicate key %q (first at line %d; keep one)", clip(key.Value), out.members[first].line))
+			f.report.Wrong(f.name, key.Line, below,
+				fmt.Sprintf("duplicate key %q (first at line %d; keep one)", Clip(key.Value), out.members[first].line))
 		default:
 			at[key.Value] = len(out.members)
 			out.members = append(out.members, member{key.Value, key.Line, value})
@@ -224,7 +235,7 @@ func (f *file) merge(out *node, at map[string]int, from *node, path string) {
 			f.merge(out, at, item, path)
 		}
 	default:
-		f.report.error(f.name, from.line, join(path, "<<"), "nothing to merge (want a mapping or a list of mappings)")
+		f.report.Wrong(f.name, from.line, join(path, "<<"), "nothing to merge (want a mapping or a list of mappings)")
 	}
 }
 
@@ -232,7 +243,7 @@ func kindOf(tag string) kind {
 	switch tag {
 	case "!!null":
 		return null
-	case "!!str", "!!timestamp": // a date is a text here: protocol_version: 2026-07-28
+	case "!!str", "!!timestamp": // a date is a text here
 		return text
 	case "!!int":
 		return integer
@@ -244,6 +255,28 @@ func kindOf(tag string) kind {
 	return strange
 }
 
+// equal compares values; the order of members does not count.
+func equal(a, b *node) bool {
+	if a.kind != b.kind || a.scalar != b.scalar || len(a.items) != len(b.items) || len(a.members) != len(b.members) {
+		return false
+	}
+	for i := range a.items {
+		if !equal(a.items[i], b.items[i]) {
+			return false
+		}
+	}
+	of := make(map[string]*node, len(b.members))
+	for _, m := range b.members {
+		of[m.key] = m.value
+	}
+	for _, m := range a.members {
+		if other := of[m.key]; other == nil || !equal(m.value, other) {
+			return false
+		}
+	}
+	return true
+}
+
 // join appends key to path, quoted if it would not be recognised otherwise.
 func join(path, key string) string {
 	plain := key != "" && strings.IndexFunc(key, func(r rune) bool {
@@ -251,15 +284,15 @@ func join(path, key string) string {
 	}) < 0
 	switch {
 	case !plain:
-		return path + "[" + strconv.Quote(clip(key)) + "]"
+		return path + "[" + strconv.Quote(Clip(key)) + "]"
 	case path == "":
 		return key
 	}
 	return path + "." + key
 }
 
-// clip shortens what is shown of a foreign text.
-func clip(s string) string {
+// Clip shortens a foreign text that a report shows.
+func Clip(s string) string {
 	const most = 80
 	if len(s) <= most {
 		return s

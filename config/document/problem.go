@@ -1,4 +1,6 @@
-package config
+// Package document reads YAML and JSON files strictly: what each value has to be, and
+// every problem with its line.
+package document
 
 import (
 	"cmp"
@@ -15,7 +17,7 @@ const maxProblems = 1000
 type Problem struct {
 	File string
 	Line int    // from 1
-	Path string // mcpServers.github.transport; "" for the file as a whole
+	Path string // servers.github.args[0]; "" for the file as a whole
 	What string // what is wrong (what would be right)
 }
 
@@ -27,7 +29,7 @@ func (p Problem) String() string {
 	return fmt.Sprintf("%s:%d: %s: %s", p.File, p.Line, p.Path, p.What)
 }
 
-// Problems are all that is wrong with a configuration, in the order of files and lines.
+// Problems are all that is wrong with some files, in the order of files and lines.
 type Problems []Problem
 
 // Error returns one problem a line.
@@ -39,23 +41,40 @@ func (p Problems) Error() string {
 	return strings.Join(lines, "\n")
 }
 
-// A report collects what Load finds.
-type report struct {
+// A Report collects what is found in files. It and the Values that were read into it are
+// for one goroutine.
+type Report struct {
 	order    map[string]int // files as they were read
 	errors   Problems
 	warnings Problems
 }
 
-func (r *report) error(file string, line int, path, what string) {
+// NewReport returns an empty report.
+func NewReport() *Report { return &Report{order: map[string]int{}} }
+
+// Wrong adds what no Value stands for: see Problem. A line below 1 counts as 1.
+func (r *Report) Wrong(file string, line int, path, what string) {
 	r.errors = append(r.errors, Problem{file, max(line, 1), path, what})
 }
 
-func (r *report) warn(file string, line int, path, what string) {
+// Warn is Wrong for what somebody should look at.
+func (r *Report) Warn(file string, line int, path, what string) {
 	r.warnings = append(r.warnings, Problem{file, max(line, 1), path, "warning: " + what})
 }
 
+// Problems returns everything, warnings included, if anything is wrong, and nil if not.
+func (r *Report) Problems() Problems {
+	if len(r.errors) == 0 {
+		return nil
+	}
+	return r.sorted(slices.Concat(r.errors, r.warnings))
+}
+
+// Warnings returns the warnings.
+func (r *Report) Warnings() Problems { return r.sorted(slices.Clone(r.warnings)) }
+
 // sorted returns found in reading order, each problem once, cut to maxProblems.
-func (r *report) sorted(found Problems) Problems {
+func (r *Report) sorted(found Problems) Problems {
 	slices.SortStableFunc(found, func(a, b Problem) int {
 		return cmp.Or(cmp.Compare(r.order[a.File], r.order[b.File]), cmp.Compare(a.Line, b.Line))
 	})

@@ -1,4 +1,4 @@
-package config
+package document
 
 import (
 	"fmt"
@@ -24,7 +24,7 @@ func or(options []string) string {
 
 // nearest returns the option that got is a misspelling of, or "".
 func nearest(got string, options []string) string {
-	const longest = 40 // no key of ours comes near
+	const longest = 40 // no key comes near
 	if len(got) > longest {
 		return ""
 	}
@@ -37,7 +37,7 @@ func nearest(got string, options []string) string {
 	return found
 }
 
-// fold makes bearerTokenEnvVar and bearer-token-env-var one with bearer_token_env_var.
+// fold makes maxSize and max-size one with max_size.
 func fold(key string) string {
 	return strings.NewReplacer("_", "", "-", "").Replace(strings.ToLower(key))
 }
