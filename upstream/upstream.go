@@ -158,7 +158,7 @@ func (u *Upstream) Refresh(ctx context.Context) error {
 	}
 }
 
-var errClosed = errors.New("Mainstem is stopping")
+var errClosed = errors.New("this Mainstem is stopping")
 
 // usable reports why the server cannot even be tried.
 func (u *Upstream) usable() error {

@@ -151,7 +151,7 @@ func startError(c Command, err error) error {
 	case errors.Is(err, syscall.ENOENT):
 		return fmt.Errorf("command %s: the interpreter or loader that it names was not found", c.Argv[0])
 	case errors.Is(err, syscall.ENOEXEC):
-		return fmt.Errorf("command %s: neither a program for this machine nor a script that begins with #!", c.Argv[0])
+		return fmt.Errorf("command %s: neither a program for this machine nor a script with a #! line", c.Argv[0])
 	}
 	var path *fs.PathError
 	if errors.As(err, &path) {

@@ -28,7 +28,6 @@ type stdioServer struct {
 	answers chan json.RawMessage // responses to our own requests
 
 	mu        sync.Mutex // guards what follows, and standard output
-	calls     int
 	cancelled []json.RawMessage
 }
 
