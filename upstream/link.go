@@ -192,6 +192,7 @@ func (u *Upstream) probe(ctx context.Context, conn Conn) (v verdict, found json.
 		return verdict{}, nil, context.Cause(ctx)
 	}
 	defer reply.Release()
+	reply.Error = u.redact(reply.Error)
 	v, err = judge(reply, err)
 	return v, bytes.Clone(reply.Result), err
 }
@@ -226,7 +227,7 @@ func (u *Upstream) initialize(ctx context.Context, conn Conn, version string) (*
 	}
 	defer reply.Release()
 	if reply.Error != nil {
-		return nil, &transport.NotSent{Err: fmt.Errorf("it refused initialize: %s", errorText(reply.Error))}
+		return nil, &transport.NotSent{Err: fmt.Errorf("it refused initialize: %s", errorText(u.redact(reply.Error)))}
 	}
 	agreed, _ := jsonrpc.Unquote(jsonrpc.Get(reply.Result, "protocolVersion"))
 	if era, ok := protocol.EraOf(agreed); !ok || era != protocol.Legacy {
@@ -239,6 +240,14 @@ func (u *Upstream) initialize(ctx context.Context, conn Conn, version string) (*
 		return nil, err
 	}
 	return l, nil
+}
+
+// redact makes an error object fit to be shown. What a tool answers is not touched.
+func (u *Upstream) redact(object json.RawMessage) json.RawMessage {
+	if object == nil || u.http == nil {
+		return object
+	}
+	return u.http.Redact(object)
 }
 
 // errorText shows a server's error object in one line.

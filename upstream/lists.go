@@ -94,7 +94,7 @@ func (u *Upstream) fetchPage(ctx context.Context, l *link, b *listing.Builder, p
 		if string(jsonrpc.Get(reply.Error, "code")) == fmt.Sprint(protocol.CodeMethodNotFound) {
 			return nil, nil // declared, yet not there: as good as empty
 		}
-		return nil, &Error{Server: u.server.Name, Kind: BadMessage, Text: u.server.Name + ": tools/list: " + errorText(reply.Error)}
+		return nil, &Error{Server: u.server.Name, Kind: BadMessage, Text: u.server.Name + ": tools/list: " + errorText(u.redact(reply.Error))}
 	}
 	cursor, err := b.Add(listing.Tools, reply.Result)
 	if err != nil {
@@ -143,7 +143,7 @@ func (u *Upstream) listenOnce(ctx context.Context, s *Session, l *link, p jsonrp
 	}
 	defer reply.Release()
 	if reply.Error != nil {
-		u.log.Debug().Str("answer", errorText(reply.Error)).Msg("upstream does not let us listen")
+		u.log.Debug().Str("answer", errorText(u.redact(reply.Error))).Msg("upstream does not let us listen")
 	}
 	return reply.Error == nil
 }

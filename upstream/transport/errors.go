@@ -3,6 +3,7 @@
 package transport
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"strings"
@@ -85,6 +86,15 @@ func unknownOutcome(err error) error {
 		return err
 	}
 	return &OutcomeUnknown{err}
+}
+
+// Redact takes what we send to show who we are out of what the server says: it may
+// echo it, and an error is shown to others.
+func (t *HTTP) Redact(b []byte) []byte {
+	for _, s := range t.secrets {
+		b = bytes.ReplaceAll(b, []byte(s), []byte("[redacted]"))
+	}
+	return b
 }
 
 // maxExcerpt is how many bytes of a foreign body an error may quote.
