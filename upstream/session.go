@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"sync"
 	"time"
 
@@ -205,12 +206,18 @@ func (s *Session) lostLink(l *link, err error) bool {
 	case isClosed(l.conn.Done()):
 		s.drop(l)
 		return errors.As(err, &unsent)
-	case errors.As(err, &status) && status.Status < 500:
+	case errors.As(err, &status) && status.Status < 500 && !passing(status.Status):
 		// perhaps another server answers there now
 		s.drop(l)
 		s.u.forget()
 	}
 	return false
+}
+
+// passing reports whether a status is about one request, or the moment, and not about
+// the session.
+func passing(status int) bool {
+	return status == http.StatusRequestTimeout || status == http.StatusRequestEntityTooLarge || status == http.StatusTooManyRequests
 }
 
 // drop gives up a link, unless another caller did so before. Calls that are still on
