@@ -233,6 +233,30 @@ func TestC80M009SessionGone(t *testing.T) {
 	}
 }
 
+// Servers made after a common example know no 404: they say 400, with an error that has no id.
+func TestC80SessionRefusedWith400(t *testing.T) {
+	f := fake.HTTP(t, fake.Options{Tools: fake.Tools("a")})
+	u := only(t, overHTTP(f))
+	c := newClient("x")
+	if _, err := c.call(t.Context(), u, `{"name":"a"}`); err != nil {
+		t.Fatal(err)
+	}
+	old := f.Calls("a")[0].Session
+	f.SetIntercept(func(w http.ResponseWriter, r *http.Request, body []byte) bool {
+		return r.Header.Get("Mcp-Session-Id") == old &&
+			answer(400, "application/json", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: No valid session ID provided"},"id":null}`)(w, r, body)
+	})
+	if got, err := c.call(t.Context(), u, `{"name":"a"}`); err != nil || !strings.Contains(got, "-32000") {
+		t.Errorf("the first call: %s, %v", got, err)
+	}
+	if got, err := c.call(t.Context(), u, `{"name":"a"}`); err != nil || !strings.Contains(got, "content") {
+		t.Errorf("the next call: %s, %v", got, err)
+	}
+	if n := len(f.Calls("a")); n != 3 {
+		t.Errorf("%d calls were sent, want 3", n)
+	}
+}
+
 func TestC184LostConnectionIsNotSentAgain(t *testing.T) {
 	f := fake.HTTP(t, fake.Options{Tools: fake.Tools("a"), Calls: map[string]fake.Handler{"a": func(c *fake.Call) { c.Drop() }}})
 	_, err := newClient("x").call(t.Context(), only(t, overHTTP(f)), `{"name":"a"}`)
@@ -452,6 +476,39 @@ func TestReplacedByOneOfTheNewTransport(t *testing.T) {
 	old.Reopen(t)
 	if err := u.Refresh(t.Context()); err != nil || names(u.Listing())[0] != "b" {
 		t.Errorf("%v, %q", err, names(u.Listing()))
+	}
+}
+
+// An upstream session has a state: what is only too much at the moment does not end it.
+func TestTooManyRequestsEndNoSession(t *testing.T) {
+	f := fake.HTTP(t, fake.Options{Tools: fake.Tools("a")})
+	u := only(t, overHTTP(f))
+	c := newClient("x")
+	for _, busy := range []bool{false, true, false} {
+		f.SetIntercept(func(w http.ResponseWriter, r *http.Request, body []byte) bool {
+			return busy && answer(429, "text/plain", "slower")(w, r, body)
+		})
+		if _, err := c.call(t.Context(), u, `{"name":"a"}`); (err != nil) != busy {
+			t.Errorf("busy %v: %v", busy, err)
+		}
+	}
+	if n := len(f.Seen("initialize")); n != 1 {
+		t.Errorf("%d sessions", n)
+	}
+}
+
+// C199: a server that echoes what it was sent does not make us show it.
+func TestC199ErrorsOfServersShowNoSecret(t *testing.T) {
+	for _, method := range []string{"initialize", "tools/list"} {
+		f := fake.HTTP(t, fake.Options{Handlers: map[string]fake.Handler{
+			method: func(c *fake.Call) { c.Error(-32600, "bad "+c.Header.Get("Authorization"), "") },
+		}})
+		s := overHTTP(f)
+		s.Auth = config.Auth{Type: config.AuthHeader, Header: "Authorization", Credential: config.NewSecret("Bearer s3cr3t-value")}
+		err := only(t, s).Refresh(t.Context())
+		if err == nil || strings.Contains(err.Error(), "s3cr3t") || !strings.Contains(err.Error(), "[redacted]") {
+			t.Errorf("%s: %v", method, err)
+		}
 	}
 }
 

@@ -65,8 +65,18 @@ func (c *HTTPConn) refusal(r *request, resp *wire.Response, buf *jsonrpc.Buffer)
 	}
 	if found = found && !gone; found {
 		reply = jsonrpc.NewReply(m, buf)
+		c.doubt(r, resp.Status, m)
 	}
 	return reply, found, gone
+}
+
+// doubt ends a session about which the server may have said that it does not know it:
+// many do so with 400 and an error that answers no request. It may mean something else,
+// so nothing is sent again, but the next call comes in a new session.
+func (c *HTTPConn) doubt(r *request, status int, m jsonrpc.Message) {
+	if _, ours := number(m.ID); status == http.StatusBadRequest && !ours && c.hasSession(r) {
+		c.ending.Do(func() { close(c.done) })
+	}
 }
 
 // take deals with one message, or a batch, out of the answer to k. If it has the answer
