@@ -170,7 +170,7 @@ func (t *HTTP) send(ctx context.Context, r *request) (*wire.Response, error) {
 	for hops := 0; ; {
 		r.Own = r.Own[:r.plain]
 		if err := t.authorize(ctx, r); err != nil {
-			return nil, err
+			return nil, &NotSent{Err: err}
 		}
 		resp, err := t.wire.Exchange(ctx, &r.Request)
 		if err != nil {
@@ -182,7 +182,9 @@ func (t *HTTP) send(ctx context.Context, r *request) (*wire.Response, error) {
 			challenged = true
 		case resp.Status >= 300 && resp.Status < 400:
 			hops++
-			err = t.redirect(r, resp, hops)
+			if err = t.redirect(r, resp, hops); err != nil && keepsMessage(resp.Status) {
+				err = &NotSent{Err: err} // elsewhere, it says: not here
+			}
 		default:
 			return resp, nil
 		}
@@ -202,6 +204,12 @@ func (t *HTTP) lost(ctx context.Context, err error) error {
 		return context.Cause(ctx)
 	}
 	return unknownOutcome(err)
+}
+
+// keepsMessage reports whether a redirect asks for the same request at another place.
+// After any other one the server may have done what it was asked.
+func keepsMessage(status int) bool {
+	return status == http.StatusTemporaryRedirect || status == http.StatusPermanentRedirect
 }
 
 func (t *HTTP) authorize(ctx context.Context, r *request) error {
@@ -252,7 +260,7 @@ func (t *HTTP) redirect(r *request, resp *wire.Response, hops int) error {
 	switch {
 	case !r.To.SameOrigin(next):
 		return fmt.Errorf("redirect to %s is not followed: another origin (HTTP %d)", next.Host, resp.Status)
-	case resp.Status != http.StatusTemporaryRedirect && resp.Status != http.StatusPermanentRedirect:
+	case !keepsMessage(resp.Status):
 		return fmt.Errorf("redirect on %s is not followed: it would lose the message (HTTP %d)", next.Host, resp.Status)
 	case hops > maxHops:
 		return fmt.Errorf("more than %d redirects on %s", maxHops, next.Host)

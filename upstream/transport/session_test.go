@@ -100,6 +100,9 @@ func TestRedirects(t *testing.T) {
 			case row.want != "" && (err == nil || !strings.Contains(err.Error(), row.want)):
 				t.Errorf("got %v, want %s", err, row.want)
 			}
+			if _, unsent := errors.AsType[*transport.NotSent](err); unsent != (row.want != "" && row.status > 303) {
+				t.Errorf("after %d it is not sent: %v", row.status, unsent)
+			}
 		})
 	}
 	if n := len(elsewhere.requests("", "")); n != 0 {
