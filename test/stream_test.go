@@ -113,6 +113,33 @@ func TestResume(t *testing.T) {
 	}
 }
 
+// What a server may answer is kept for a client that comes back, however much that is.
+func TestResumeOfALargeAnswer(t *testing.T) {
+	t.Parallel()
+	g := newGate(t)
+	large := func(c *fake.Call) {
+		c.Hold(g.C)
+		c.Text(strings.Repeat("x", 6<<20))
+	}
+	options := fake.Options{Tools: fake.Tools("slow"), Calls: map[string]fake.Handler{"slow": large}}
+	m := run.Start(t, run.Of(run.HTTP("up", fake.HTTP(t, options), fields{"max_response_bytes": 8 << 20})))
+	c := legacy(t, m)
+	p := c.StartID(`"lost"`, "tools/call", client.CallParams("up__slow", "{}"))
+	first, err := p.Event()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Leave()
+	time.Sleep(300 * time.Millisecond) // until it is seen that nobody reads
+	g.open()
+	m.WaitLog(`"outcome":"ok"`)
+	time.Sleep(100 * time.Millisecond) // the answer is kept right afterwards
+	h := http.Header{"Mcp-Session-Id": {c.Session}, "Mcp-Protocol-Version": {c.Version}, "Last-Event-Id": {first.ID}}
+	if answer, err := c.Do(http.MethodGet, nil, h).Next(); err != nil || len(answer.Text()) != 6<<20 {
+		t.Errorf("replayed %d bytes of text, %s, %v", len(answer.Text()), answer.Error, err)
+	}
+}
+
 func TestC148SilentStreams(t *testing.T) {
 	if testing.Short() {
 		t.Skip("comments come every 15 s")

@@ -52,11 +52,23 @@ func wire(ctx context.Context, cfg *config.Config, log zerolog.Logger, o wiring)
 		ListTimeout: o.listTimeout, MaxCallDuration: cfg.Limits.MaxCallDuration, MaxProcesses: cfg.Limits.MaxProcesses,
 	})
 	if o.serving {
-		p.table = session.NewTable(session.TableOptions{MaxSessions: cfg.Limits.MaxSessions, Idle: cfg.Limits.SessionIdle, Log: log})
+		p.table = session.NewTable(session.TableOptions{
+			MaxSessions: cfg.Limits.MaxSessions, Idle: cfg.Limits.SessionIdle, StreamBytes: largestAnswer(cfg), Log: log,
+		})
 	}
 	p.proxy = proxy.New(cfg, p.set, proxy.Options{Version: v, Log: log, Table: p.table, Observe: p.observe})
 	p.admin = admin.New(cfg, p.proxy, p.set)
 	return p, nil
+}
+
+// largestAnswer is what the stream of a call has to hold for a client that comes back.
+func largestAnswer(cfg *config.Config) int {
+	const envelope = 1 << 10
+	largest := 0
+	for _, s := range cfg.Servers {
+		largest = max(largest, s.MaxResponseBytes+envelope)
+	}
+	return largest
 }
 
 // door is the way in over HTTP.
