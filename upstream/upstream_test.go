@@ -512,6 +512,32 @@ func TestC199ErrorsOfServersShowNoSecret(t *testing.T) {
 	}
 }
 
+// L16: a modern server that an older one took the place of, which says so in JSON.
+func TestReplacedByALegacyServer(t *testing.T) {
+	f := fake.HTTP(t, fake.Options{Tools: fake.Tools("a"), Modern: true, NoHandshake: true})
+	u := only(t, overHTTP(f))
+	if err := u.Refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	to, err := url.Parse(fake.HTTP(t, fake.Options{Tools: fake.Tools("b")}).URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	forward := httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.Out.URL = to }}
+	refuse := answer(400, "application/json", `{"jsonrpc":"2.0","error":{"code":-32000,"message":"Bad Request: Server not initialized"},"id":null}`)
+	f.SetIntercept(func(w http.ResponseWriter, r *http.Request, body []byte) bool {
+		if r.Header.Get("Mcp-Session-Id") == "" && !strings.Contains(string(body), `"initialize"`) {
+			return refuse(w, r, body)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		forward.ServeHTTP(w, r)
+		return true
+	})
+	if err := u.Refresh(t.Context()); err != nil || names(u.Listing())[0] != "b" || u.Status().Version != "2025-11-25" {
+		t.Errorf("%v, %q, %+v", err, names(u.Listing()), u.Status())
+	}
+}
+
 func TestListsOutliveUs(t *testing.T) {
 	store, err := state.Open(t.TempDir())
 	if err != nil {

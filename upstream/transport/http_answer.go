@@ -33,7 +33,7 @@ func (c *HTTPConn) answer(ctx context.Context, k *call, r *request, resp *wire.R
 	switch {
 	case resp.Status >= 300:
 		var gone bool
-		if reply, found, gone = c.refusal(r, resp, buf); gone {
+		if reply, found, gone = c.refusal(k, r, resp, buf); gone {
 			err = c.gone(resp.Status)
 		}
 	case isJSON(kind):
@@ -56,7 +56,7 @@ func (c *HTTPConn) answer(ctx context.Context, k *call, r *request, resp *wire.R
 // refusal reads an answer of status 300 or more. One that is a JSON-RPC error is an
 // answer like any other. Otherwise 404 ends a session: a method that the server does
 // not know is 404 too, but says so (2026-07-28).
-func (c *HTTPConn) refusal(r *request, resp *wire.Response, buf *jsonrpc.Buffer) (reply jsonrpc.Reply, found, gone bool) {
+func (c *HTTPConn) refusal(k *call, r *request, resp *wire.Response, buf *jsonrpc.Buffer) (reply jsonrpc.Reply, found, gone bool) {
 	readErr := c.http.readAll(buf, resp) // what came is enough to tell
 	m, err := jsonrpc.Parse(buf.B)
 	found = readErr == nil && err == nil && jsonrpc.IsObject(m.Error)
@@ -65,16 +65,23 @@ func (c *HTTPConn) refusal(r *request, resp *wire.Response, buf *jsonrpc.Buffer)
 	}
 	if found = found && !gone; found {
 		reply = jsonrpc.NewReply(m, buf)
-		c.doubt(r, resp.Status, m)
+		c.doubt(k, r, resp.Status, m)
 	}
 	return reply, found, gone
 }
 
-// doubt ends a session about which the server may have said that it does not know it:
-// many do so with 400 and an error that answers no request. It may mean something else,
-// so nothing is sent again, but the next call comes in a new session.
-func (c *HTTPConn) doubt(r *request, status int, m jsonrpc.Message) {
-	if _, ours := number(m.ID); status == http.StatusBadRequest && !ours && c.hasSession(r) {
+// doubt ends a connection if the server may have said that it does not know its session,
+// or no stateless requests: many do so with 400 and an error that answers no request. It
+// may mean something else, so nothing is sent again, but the next call is made on a new one.
+func (c *HTTPConn) doubt(k *call, r *request, status int, m jsonrpc.Message) {
+	if _, ours := number(m.ID); ours || status != http.StatusBadRequest {
+		return
+	}
+	switch string(jsonrpc.Get(m.Error, "code")) {
+	case strconv.Itoa(protocol.CodeHeaderMismatch), strconv.Itoa(protocol.CodeMissingCapability), strconv.Itoa(protocol.CodeUnsupportedVersion):
+		return // so says only one that knows them
+	}
+	if k.modern || c.hasSession(r) {
 		c.ending.Do(func() { close(c.done) })
 	}
 }
