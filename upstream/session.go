@@ -286,10 +286,7 @@ func (s *Session) connected(ctx context.Context) (*link, error) {
 		s.mu.Unlock()
 		return nil, err
 	case o == nil:
-		wide, giveUp := context.WithCancel(context.WithoutCancel(ctx))
-		o = &opening{done: make(chan struct{}), giveUp: giveUp}
-		s.opening = o
-		go s.open(wide, o)
+		o = s.startOpening(ctx)
 	}
 	s.mu.Unlock()
 	select {
@@ -304,6 +301,14 @@ func (s *Session) connected(ctx context.Context) (*link, error) {
 	case <-ctx.Done():
 		return nil, context.Cause(ctx)
 	}
+}
+
+// startOpening is called under s.mu.
+func (s *Session) startOpening(ctx context.Context) *opening {
+	ctx, giveUp := context.WithCancel(context.WithoutCancel(ctx))
+	s.opening = &opening{done: make(chan struct{}), giveUp: giveUp}
+	go s.open(ctx, s.opening)
+	return s.opening
 }
 
 func (s *Session) open(ctx context.Context, o *opening) {
