@@ -38,6 +38,7 @@ type bridge struct {
 
 	mu     sync.Mutex // guards what follows
 	conn   *transport.HTTPConn
+	users  *sync.WaitGroup            // calls on conn
 	client *session.Session           // hears what belongs to no call; nil before initialize
 	hello  json.RawMessage            // the params of initialize; nil before
 	mirror map[string][]schema.Header // by public name: arguments that go into headers
@@ -59,7 +60,7 @@ func (a *app) bridge(ctx context.Context, base *url.URL, key string) error {
 	b.http = transport.NewHTTP(transport.HTTPOptions{
 		URL: base.String() + "/mcp", Header: header, MaxMessage: maxBridged, Policy: dial.New(nil), UserAgent: "Mainstem/" + v, Log: log,
 	})
-	b.conn = b.http.Open(b, true)
+	b.conn, b.users = b.http.Open(b, true), new(sync.WaitGroup)
 	table := session.NewTable(session.TableOptions{Log: log})
 	front := stdio.New(b, table, stdio.Options{MaxRequestBytes: maxBridged})
 	err := front.Run(ctx, a.in, a.out)
@@ -155,7 +156,8 @@ func (b *bridge) initialize(ctx context.Context, r proxy.Request, s proxy.Stream
 	r.Session.Negotiated(version, nil, nil)
 	b.mu.Lock()
 	before := b.conn
-	b.conn, b.client, b.hello = conn, r.Session, bytes.Clone(r.Message.Params)
+	b.conn, b.users = conn, new(sync.WaitGroup)
+	b.client, b.hello = r.Session, bytes.Clone(r.Message.Params)
 	b.mu.Unlock()
 	_ = before.Close() // whatever it says, the session is not used any more
 	return reply, nil
@@ -164,7 +166,11 @@ func (b *bridge) initialize(ctx context.Context, r proxy.Request, s proxy.Stream
 // ask sends one request, once more in a new session if the old one is gone: then it
 // cannot have run.
 func (b *bridge) ask(ctx context.Context, method string, params json.RawMessage, s jsonrpc.Sink) (jsonrpc.Reply, error) {
-	conn := b.current()
+	b.mu.Lock()
+	conn, users := b.conn, b.users
+	users.Add(1)
+	b.mu.Unlock()
+	defer users.Done()
 	reply, err := conn.Call(ctx, method, jsonrpc.NewParams(params), s)
 	var gone *transport.SessionGone
 	if !errors.As(err, &gone) {
@@ -203,9 +209,13 @@ func (b *bridge) renew(ctx context.Context, lost *transport.HTTPConn) (*transpor
 			return nil, err
 		}
 		b.mu.Lock()
-		b.conn = next
+		users := b.users
+		b.conn, b.users = next, new(sync.WaitGroup)
 		b.mu.Unlock()
-		_ = lost.Close() // the other side has forgotten it
+		go func() { // other calls are still being told that the session is gone
+			users.Wait()
+			_ = lost.Close()
+		}()
 		return next, nil
 	})
 	if err != nil {
