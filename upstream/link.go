@@ -160,29 +160,40 @@ func (u *Upstream) shake(ctx context.Context, conn Conn, era protocol.Era) (*lin
 	if pin == "legacy" || pin != protocol.V20260728 && era == protocol.Legacy {
 		return u.initialize(ctx, conn, protocol.LatestLegacy)
 	}
-	v, found, err := u.probe(ctx, conn)
+	v, found, err := u.probe(ctx, conn, probeTime)
 	if err == nil && v.again { // it refused our version, yet names one that we speak
-		v, found, err = u.probe(ctx, conn)
-		v.again = false
+		v, found, err = u.probe(ctx, conn, probeTime)
 	}
 	switch {
 	case err != nil:
 		return nil, err
 	case v.modern:
-		l := u.modern(conn, found)
-		l.dual = v.dual
-		return l, nil
+		return u.modern(conn, v, found), nil
 	case pin == protocol.V20260728:
 		return nil, fmt.Errorf("the server does not speak %s, to which protocol_version pins it: %s", pin, v.why)
 	case isClosed(conn.Done()):
 		return nil, errDiedOfProbe
 	}
-	return u.initialize(ctx, conn, v.version)
+	l, err := u.initialize(ctx, conn, v.version)
+	if !errors.Is(err, errModern) {
+		return l, err
+	}
+	// it was only too slow for the probe
+	if v, found, err = u.probe(ctx, conn, u.o.ListTimeout); err == nil && !v.modern {
+		err = &transport.NotSent{Err: errModern}
+	}
+	if err != nil {
+		return nil, err
+	}
+	return u.modern(conn, v, found), nil
 }
 
-// probe asks server/discover. found is what the server said of itself.
-func (u *Upstream) probe(ctx context.Context, conn Conn) (v verdict, found json.RawMessage, err error) {
-	wait, cancel := context.WithTimeoutCause(ctx, probeTime, errTimeout)
+// errModern is what initialize of a server comes to that speaks 2026-07-28 alone.
+var errModern = errors.New("it knows no initialize, and does not answer server/discover")
+
+// probe asks server/discover and waits that long for an answer. found is what the server said of itself.
+func (u *Upstream) probe(ctx context.Context, conn Conn, patience time.Duration) (v verdict, found json.RawMessage, err error) {
+	wait, cancel := context.WithTimeoutCause(ctx, patience, errTimeout)
 	defer cancel()
 	p := jsonrpc.NewParams(json.RawMessage("{}"))
 	l := u.newLink(conn, protocol.Modern, protocol.LatestModern)
@@ -203,8 +214,9 @@ func (u *Upstream) newLink(conn Conn, era protocol.Era, version string) *link {
 	}
 }
 
-func (u *Upstream) modern(conn Conn, found json.RawMessage) *link {
+func (u *Upstream) modern(conn Conn, v verdict, found json.RawMessage) *link {
 	l := u.newLink(conn, protocol.Modern, protocol.LatestModern)
+	l.dual = v.dual
 	l.info = jsonrpc.Get(jsonrpc.Get(found, "_meta"), protocol.MetaServerInfo)
 	l.declared(jsonrpc.Get(found, "capabilities"), found == nil)
 	return l
@@ -226,6 +238,9 @@ func (u *Upstream) initialize(ctx context.Context, conn Conn, version string) (*
 		return nil, err
 	}
 	defer reply.Release()
+	if v, err := judge(jsonrpc.Reply{Error: reply.Error}, nil); reply.Error != nil && err == nil && v.modern {
+		return nil, errModern
+	}
 	if reply.Error != nil {
 		return nil, &transport.NotSent{Err: fmt.Errorf("it refused initialize: %s", errorText(u.redact(reply.Error)))}
 	}

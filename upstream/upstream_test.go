@@ -656,3 +656,31 @@ func TestC118CallThatNeedsASignIn(t *testing.T) {
 		}
 	}
 }
+
+// A modern server that takes longer to start than the probe waits.
+func TestSlowModernServerIsNotTakenForALegacyOne(t *testing.T) {
+	if testing.Short() {
+		t.Skip("waits for the probe to give up")
+	}
+	var first sync.Once
+	f := fake.Stdio(t, fake.Options{Tools: fake.Tools("a"), Modern: true, NoHandshake: true, Handlers: map[string]fake.Handler{
+		"server/discover": func(c *fake.Call) {
+			slow := false
+			first.Do(func() { slow = true })
+			if !slow {
+				c.Usual()
+			}
+		},
+	}})
+	u := only(t, overStdio(f))
+	report, err := u.Check(t.Context())
+	if err != nil || report.Version != "2026-07-28" {
+		t.Fatalf("%+v, %v", report, err)
+	}
+	if n := len(f.Processes()); n != 1 {
+		t.Errorf("%d processes", n)
+	}
+	if n := len(f.Seen("notifications/cancelled")); n != 0 {
+		t.Errorf("the probe was taken back %d times before the handshake", n)
+	}
+}

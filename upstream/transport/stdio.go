@@ -111,7 +111,8 @@ func (c *StdioConn) Call(ctx context.Context, method string, p jsonrpc.Params, s
 		}
 		return reply, unknownOutcome(err)
 	case ctx.Err() != nil:
-		if !c.out.takeBack(l) && method != protocol.Initialize {
+		// of what comes before the handshake nothing is taken back
+		if !c.out.takeBack(l) && method != protocol.Initialize && method != protocol.Discover {
 			c.cancel(k, err)
 		}
 	}
