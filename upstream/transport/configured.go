@@ -42,13 +42,15 @@ func Start(ctx context.Context, s *config.Server, o Options, h jsonrpc.Sink) (*S
 	for _, v := range s.Env {
 		declared = append(declared, v.Name+"="+v.Value.Reveal())
 	}
+	secrets := childSecrets(s)
 	conn, err := StartStdio(ctx, StdioOptions{
 		Command: process.Command{
 			Argv:   process.Argv(s.Command, s.Args, s.HasArgs),
 			Env:    process.Environment(declared, s.InheritEnv, o.Environ()),
 			Dir:    s.Cwd,
-			Stderr: func(line string) { o.Log.Info().Str("line", line).Msg("upstream stderr") },
+			Stderr: func(line string) { o.Log.Info().Str("line", without(secrets, line)).Msg("upstream stderr") },
 		},
+		Secrets:    secrets,
 		MaxMessage: s.MaxResponseBytes,
 		Log:        o.Log,
 	}, h)

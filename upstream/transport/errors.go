@@ -104,9 +104,7 @@ const maxExcerpt = 200
 // out: a server may echo what it was sent.
 func excerpt(body []byte, secrets []string) string {
 	text := strings.ToValidUTF8(string(body), "\uFFFD")
-	for _, s := range secrets {
-		text = strings.ReplaceAll(text, s, "[redacted]")
-	}
+	text = without(secrets, text)
 	text = strings.Join(strings.FieldsFunc(text, func(r rune) bool {
 		return unicode.IsSpace(r) || unicode.IsControl(r) || unicode.Is(unicode.Cf, r)
 	}), " ")

@@ -20,6 +20,7 @@ import (
 // StdioOptions say what to run, and how.
 type StdioOptions struct {
 	Command    process.Command // without Stderr, its lines go to Log
+	Secrets    []string        // are not logged when the server repeats them
 	MaxMessage int             // bytes of one message; 0: 5 MiB
 	Log        zerolog.Logger
 }
@@ -30,6 +31,7 @@ type StdioConn struct {
 	process *process.Process
 	calls   *calls
 	out     *outbox
+	secrets []string
 	max     int
 	log     zerolog.Logger // says little of what a server may repeat for ever
 
@@ -64,6 +66,7 @@ func StartStdio(ctx context.Context, o StdioOptions, h jsonrpc.Sink) (*StdioConn
 	c := &StdioConn{
 		process: child,
 		out:     newOutbox(child.Stdin),
+		secrets: o.Secrets,
 		max:     o.MaxMessage,
 		log:     seldom(o.Log),
 		deaf:    make(chan struct{}), done: make(chan struct{}),
@@ -242,7 +245,7 @@ func (c *StdioConn) line(ctx context.Context, buf *jsonrpc.Buffer) {
 	case text[0] == '{' || text[0] == '[':
 		c.calls.receive(ctx, buf)
 	default: // a banner, or a print that somebody forgot
-		c.log.Warn().Str("line", excerpt(text, nil)).Msg("line of the server that is no message skipped")
+		c.log.Warn().Str("line", excerpt(text, c.secrets)).Msg("line of the server that is no message skipped")
 		buf.Release()
 	}
 }
