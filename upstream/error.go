@@ -37,8 +37,7 @@ var (
 	errMaxCall = errors.New("the call took too long")
 )
 
-// fail makes an *Error of whatever went wrong. Only context.Canceled stays as it is:
-// nobody wants to hear about that.
+// fail makes an *Error of whatever went wrong, unless it is one already.
 func (u *Upstream) fail(err error) error {
 	var e *Error
 	if errors.As(err, &e) {
