@@ -33,8 +33,8 @@ func (e *Error) Error() string { return e.Text }
 func (e *Error) Unwrap() error { return e.Err }
 
 var (
-	errTimeout = errors.New("timeout")
-	errMaxCall = errors.New("the call took too long")
+	errTimeout = fmt.Errorf("timeout: %w", context.DeadlineExceeded)
+	errMaxCall = fmt.Errorf("the call took too long: %w", context.DeadlineExceeded)
 )
 
 // fail makes an *Error of whatever went wrong, unless it is one already.
@@ -90,10 +90,10 @@ func (u *Upstream) explain(err error) (kind, text string) {
 	switch {
 	case errors.As(err, &login):
 		return Auth, u.signIn(login.Status)
-	case errors.Is(err, errTimeout), errors.Is(err, context.DeadlineExceeded):
-		return Timeout, fmt.Sprintf("timeout: no word from the server for %v", u.server.Timeout)
 	case errors.Is(err, errMaxCall):
 		return Timeout, fmt.Sprintf("timeout: the call took longer than %v (limits.max_call_duration)", u.o.MaxCallDuration)
+	case errors.Is(err, errTimeout), errors.Is(err, context.DeadlineExceeded):
+		return Timeout, fmt.Sprintf("timeout: no word from the server for %v", u.server.Timeout)
 	case errors.As(err, &large):
 		return TooLarge, fmt.Sprintf("the answer exceeds the limit of %d bytes (max_response_bytes)", large.Limit)
 	case errors.As(err, &unsent):

@@ -292,7 +292,9 @@ func TestC143ProgressRestartsTheWait(t *testing.T) {
 	if got := <-c.heard; !strings.Contains(got, `"progressToken":"p1"`) {
 		t.Errorf("heard %s", got)
 	}
-	f.Wait(t, "notifications/cancelled", 1)
+	if got := f.Wait(t, "notifications/cancelled", 1)[0]; string(got.Param("reason")) != `"timed out"` {
+		t.Errorf("the server is told %s", got.Body)
+	}
 	close(step)
 }
 
