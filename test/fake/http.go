@@ -198,10 +198,10 @@ func (s *Server) stream(w http.ResponseWriter, r *http.Request, got Received) {
 	out := &response{framing: s.opt.Framing, r: r, w: w}
 	defer out.end()
 	out.mu.Lock()
+	remove := s.addFeed(&feed{send: out.message}) // before the client can know that it listens
+	defer remove()
 	out.open()
 	_ = http.NewResponseController(w).Flush()
 	out.mu.Unlock()
-	remove := s.addFeed(&feed{send: out.message})
-	defer remove()
 	<-r.Context().Done()
 }

@@ -339,10 +339,18 @@ func (s *Server) listen(c *Call) {
 		c.Error(-32601, "Method not found", "")
 		return
 	}
+	// Whoever has seen the acknowledgement must not miss what is said next, nor see it before.
+	var acknowledged sync.Mutex
+	acknowledged.Lock()
+	remove := s.addFeed(&feed{listen: c.ID, send: func(message []byte) {
+		acknowledged.Lock()
+		defer acknowledged.Unlock()
+		c.out.message(message)
+	}})
+	defer remove()
 	c.Notify("notifications/subscriptions/acknowledged",
 		fmt.Sprintf(`{"notifications":{"toolsListChanged":true},"_meta":{"io.modelcontextprotocol/subscriptionId":%s}}`, c.ID))
-	remove := s.addFeed(&feed{listen: c.ID, send: c.out.message})
-	defer remove()
+	acknowledged.Unlock()
 	<-c.Context().Done()
 }
 
